@@ -1,0 +1,1 @@
+"""What everything speaks; knows neither Wasmtime nor Jupyter."""

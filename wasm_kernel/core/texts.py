@@ -1,0 +1,83 @@
+"""The sentences a user reads when a limit ended a run. One place, one voice."""
+
+from __future__ import annotations
+
+from wasm_kernel.core.models import ExecutionPolicy, Limit, SandboxResult
+from wasm_kernel.core.units import format_bytes, format_count, format_seconds
+
+LIMIT_NAMES: dict[Limit, str] = {
+    Limit.FUEL: "OutOfFuel",
+    Limit.TIME: "TimeLimit",
+    Limit.MEMORY: "MemoryLimit",
+    Limit.STACK: "StackOverflow",
+    Limit.WORKSPACE: "WorkspaceQuota",
+    Limit.OUTPUT: "OutputLimit",
+    Limit.INTERRUPTED: "KeyboardInterrupt",
+}
+
+
+def limit_sentence(limit: Limit, policy: ExecutionPolicy) -> str:
+    """What happened, and how to raise the limit."""
+    if limit is Limit.FUEL:
+        return (
+            f"the code used all of its fuel ({format_count(policy.fuel_budget)} instructions); "
+            "raise fuel_budget if it needs more"
+        )
+    if limit is Limit.TIME:
+        seconds = format_seconds(policy.timeout_seconds or 0)
+        return f"the code ran longer than {seconds} and timed out; raise timeout_seconds"
+    if limit is Limit.MEMORY:
+        return (
+            f"the code needed more than its memory ({format_bytes(policy.memory_bytes)}); "
+            "raise memory_bytes"
+        )
+    if limit is Limit.STACK:
+        return (
+            "the code recursed too deeply; the stack of the sandbox cannot be raised: "
+            "use a loop, or fewer levels"
+        )
+    if limit is Limit.WORKSPACE:
+        return (
+            f"the workspace may hold {format_bytes(policy.workspace_max_bytes)} in "
+            f"{policy.workspace_max_files:,} files; "
+            "raise workspace_max_bytes or workspace_max_files"
+        )
+    if limit is Limit.OUTPUT:
+        return "the code wrote more than is kept; raise stdout_max_bytes or stderr_max_bytes"
+    if limit is Limit.INTERRUPTED:
+        return "the code was interrupted"
+    return "the code ended by itself"
+
+
+def fuel_used(result: SandboxResult) -> str:
+    """The fuel of a run in words.
+
+    Wasmtime counts in a register and stores the count at calls: where the clock or an interrupt
+    stopped the code, what it burned since the last call is not known.
+    """
+    known = format_count(result.fuel_consumed or 0)
+    return f"at least {known}" if result.limit in (Limit.TIME, Limit.INTERRUPTED) else known
+
+
+SHELL_OUT_OF_FUEL = (
+    "showing the result or the traceback took more fuel than a cell has for that; "
+    "show less of it (for instance a slice, or str(error))"
+)
+ABORTED = "the interpreter aborted inside the sandbox"
+NO_ANSWER = (
+    "the shell inside the sandbox gave no answer: this cell or one before it damaged it "
+    "(if other cells fail as well, undo that one, or restart the kernel)"
+)
+
+
+def shell_failed(reason: str) -> str:
+    """The shell around the code failed, so its outcome is not known."""
+    return (
+        f"the shell inside the sandbox failed ({reason}); a cell may have damaged it: "
+        "undo that cell, or restart the kernel"
+    )
+
+
+def limit_message(limit: Limit, policy: ExecutionPolicy) -> str:
+    """The sentence under its name, as the last line of a traceback has it."""
+    return f"{LIMIT_NAMES[limit]}: {limit_sentence(limit, policy)}"
