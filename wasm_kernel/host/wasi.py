@@ -1,0 +1,749 @@
+"""The part of WASI that the host answers itself, in front of Wasmtime's own.
+
+Everything that changes the workspace passes here, so that it can be refused, counted and
+reversed. What is allowed goes on to Wasmtime's implementation through the relay: a tiny module
+that imports those functions and re-exports the guest's memory, because Wasmtime looks for the
+memory in the calling instance and a host function has none.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import stat
+import struct
+from collections.abc import Callable, KeysView
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
+
+import wasmtime
+
+from wasm_kernel.core.data import replace
+from wasm_kernel.host import calls
+from wasm_kernel.host.calls import I32, I64, Export
+from wasm_kernel.host.descriptors import DESCRIPTORS_MAX, Descriptors, OpenFile, Place
+from wasm_kernel.host.engine import small_module
+from wasm_kernel.host.mounts import Mount
+from wasm_kernel.host.watch import current
+
+if TYPE_CHECKING:
+    from wasm_kernel.host.guest import Guest
+
+T = TypeVar("T")
+
+WASI = "wasi_snapshot_preview1"
+
+SUCCESS, ACCES, BADF, DQUOT, EXIST, FAULT, INTR, INVAL, IO = 0, 2, 8, 19, 20, 21, 27, 28, 29
+LOOP, MFILE, MLINK, NAMETOOLONG, NOENT, NOTDIR, NOTSUP, NXIO = 32, 33, 34, 37, 44, 54, 58, 60
+
+_RELAYED: dict[str, list[str]] = {
+    "clock_time_get": [I32, I64, I32],
+    "fd_allocate": [I32, I64, I64],
+    "fd_close": [I32],
+    "fd_seek": [I32, I64, I32, I32],
+    "fd_tell": [I32, I32],
+    "fd_filestat_get": [I32, I32],
+    "fd_filestat_set_size": [I32, I64],
+    "fd_filestat_set_times": [I32, I64, I64, I32],
+    "fd_pwrite": [I32, I32, I32, I64, I32],
+    "fd_readdir": [I32, I32, I32, I64, I32],
+    "fd_write": [I32, I32, I32, I32],
+    "path_create_directory": [I32, I32, I32],
+    "path_filestat_get": [I32, I32, I32, I32, I32],
+    "path_filestat_set_times": [I32, I32, I32, I32, I64, I64, I32],
+    "path_open": [I32, I32, I32, I32, I32, I64, I64, I32, I32],
+    "path_remove_directory": [I32, I32, I32],
+    "path_rename": [I32, I32, I32, I32, I32, I32],
+    "path_unlink_file": [I32, I32, I32],
+    "random_get": [I32, I32],
+}
+_VIRTUAL = {
+    "clock_time_get",
+    "fd_filestat_get",
+    "fd_readdir",
+    "random_get",
+}
+"""Answered by the host for a deterministic guest alone."""
+_ONLY_RELAYED = {"fd_seek", "fd_tell", *_VIRTUAL}
+_ANSWERED: dict[str, list[str]] = {
+    **{name: kinds for name, kinds in _RELAYED.items() if name not in _ONLY_RELAYED},
+    "fd_renumber": [I32, I32],
+    "path_link": [I32, I32, I32, I32, I32, I32, I32],
+    "path_symlink": [I32, I32, I32, I32, I32],
+    "poll_oneoff": [I32, I32, I32, I32],
+    "sock_accept": [I32, I32, I32],
+    "sock_recv": [I32, I32, I32, I32, I32, I32],
+    "sock_send": [I32, I32, I32, I32, I32],
+    "sock_shutdown": [I32, I32],
+}
+
+
+class Name(NamedTuple):
+    """Where a call has a name among its parameters: the folder, and the text with its length."""
+
+    folder: int
+    text: int
+
+
+NAMES: dict[str, tuple[Name, ...]] = {
+    "path_create_directory": (Name(0, 1),),
+    "path_filestat_get": (Name(0, 2),),
+    "path_filestat_set_times": (Name(0, 2),),
+    "path_open": (Name(0, 2),),
+    "path_remove_directory": (Name(0, 1),),
+    "path_rename": (Name(0, 1), Name(3, 4)),
+    "path_unlink_file": (Name(0, 1),),
+}
+
+_PATH_MAX = 1024
+_DEPTH_MAX = 64
+_OPEN_MAX = 256
+_SCRATCH = 4096
+_IOVECS_MAX = 1024
+_SUBSCRIPTIONS_MAX = 1024
+_O_CREAT, _O_DIRECTORY, _O_EXCL, _O_TRUNC = 1, 2, 4, 8
+_RIGHTS_WRITE = (1 << 6) | (1 << 8) | (1 << 22)
+
+
+class WasiFailure(Exception):
+    """A WASI call is answered with this error number."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__(number)
+        self.number = number
+
+
+def define(linker: wasmtime.Linker, *, virtual: bool) -> None:
+    """Put the functions of this module in front of Wasmtime's WASI in a linker."""
+    linker.define_wasi()
+    linker.allow_shadowing = True
+    names = dict(_ANSWERED)
+    if virtual:
+        names |= {name: _RELAYED[name] for name in _VIRTUAL}
+    for name, parameters in names.items():
+        calls.define(linker, WASI, name, parameters, _answer(name))
+
+
+def _answer(name: str) -> Callable[..., int]:
+    """The host function for one WASI name; it never raises, whatever the guest passes."""
+    folders = [place.folder for place in NAMES.get(name, ())]
+
+    def answer(*arguments: int) -> int:
+        guest: Guest = current.guest
+        try:
+            for place in folders:
+                if arguments[place] in guest.wasi.second_names:
+                    return guest.call_by_second_name(name, arguments)
+            number: int = getattr(guest.wasi, name)(*arguments)
+        except WasiFailure as failure:
+            return failure.number
+        except IndexError:
+            return FAULT
+        except Exception as error:
+            guest.note_failure(error)
+            return IO
+        return number
+
+    return answer
+
+
+@functools.cache
+def relay_module() -> wasmtime.Module:
+    """The relay to Wasmtime's own functions."""
+    imports, exports = [], []
+    for name, parameters in _RELAYED.items():
+        signature = f"(param {' '.join(parameters)}) (result i32)"
+        imports.append(f'(import "{WASI}" "{name}" (func ${name} {signature}))')
+        passed = " ".join(f"(local.get {index})" for index in range(len(parameters)))
+        exports.append(f'(func (export "{name}") {signature} (call ${name} {passed}))')
+    memory = '(import "guest" "memory" (memory 0)) (export "memory" (memory 0))'
+    return small_module(f"(module {' '.join(imports)} {memory} {' '.join(exports)})")
+
+
+def unsigned(number: int) -> int:
+    """A 32-bit parameter as the guest meant it; wasmtime-py hands over signed numbers."""
+    return number & 0xFFFFFFFF
+
+
+class WasiGuard:
+    """The WASI functions of one guest that the host answers itself."""
+
+    def __init__(self, guest: Guest, *, mounts: dict[int, Mount]) -> None:
+        """``mounts`` has the mounts by their descriptors."""
+        self._guest = guest
+        self._memory = guest.memory
+        self._relay: dict[str, Export] | None = None
+        self._mounts = mounts
+        self.second_names = {
+            number: mount.second_name_of
+            for number, mount in mounts.items()
+            if mount.second_name_of is not None
+        }
+        """Folders of the workspace, by the mounts that stand for them."""
+        self._open: Descriptors = {}
+        self._nameless: dict[int, int] = {}
+        self._has_lost_mount = False
+
+    # Output and files.
+
+    def fd_write(self, descriptor: int, vectors: int, count: int, written: int) -> int:
+        if descriptor in (1, 2):
+            stream = self._guest.stdout if descriptor == 1 else self._guest.stderr
+            data, total = self._gather(unsigned(vectors), unsigned(count), stream.room)
+            stream.write(data, total)
+            self._memory.write_u32(unsigned(written), total)
+            return SUCCESS
+        path = self._before_write(descriptor, unsigned(vectors), unsigned(count))
+        number = self._native("fd_write", descriptor, vectors, count, written)
+        return self._after_write(descriptor, path, number, added_at=written)
+
+    def fd_pwrite(
+        self, descriptor: int, vectors: int, count: int, offset: int, written: int
+    ) -> int:
+        path = self._before_write(descriptor, unsigned(vectors), unsigned(count))
+        number = self._native("fd_pwrite", descriptor, vectors, count, offset, written)
+        return self._after_write(descriptor, path, number, added_at=written)
+
+    def fd_filestat_set_size(self, descriptor: int, size: int) -> int:
+        path = self._before_write(descriptor)
+        if size < 0 or not self._may_resize(descriptor, path, size):
+            return DQUOT
+        number = self._native("fd_filestat_set_size", descriptor, size)
+        return self._after_write(descriptor, path, number, size=size)
+
+    def fd_allocate(self, descriptor: int, offset: int, length: int) -> int:
+        path = self._before_write(descriptor)
+        if offset < 0 or length < 0 or not self._may_resize(descriptor, path, offset + length):
+            return DQUOT
+        number = self._native("fd_allocate", descriptor, offset, length)
+        return self._after_write(descriptor, path, number)
+
+    def fd_filestat_set_times(self, descriptor: int, atime: int, mtime: int, flags: int) -> int:
+        path = self._written_path(descriptor)
+        self._require_notes()
+        journal = self._guest.journal
+        mark = journal.mark
+        found = journal.workspace.lstat(path)
+        if found is not None:
+            journal.note_times(path, found)
+        return self._noted(
+            mark, self._native("fd_filestat_set_times", descriptor, atime, mtime, flags)
+        )
+
+    def _written_path(self, descriptor: int) -> str:
+        """Where a descriptor writes to; refused for those that must not."""
+        file = self._open.get(descriptor)
+        if file is None or not file.writes:
+            raise WasiFailure(BADF)
+        return file.place.path
+
+    def _before_write(self, descriptor: int, vectors: int = 0, count: int = 0) -> str:
+        path = self._written_path(descriptor)
+        journal = self._guest.journal
+        if self._has_lost_its_name(descriptor, path):
+            if not journal.has_room(self._gather(vectors, count, 0)[1]):
+                raise WasiFailure(DQUOT)
+            return path
+        # The file may have been opened by an earlier cell, which kept its own earlier content.
+        mark = journal.mark
+        found = journal.workspace.lstat(path)
+        if found is not None:
+            journal.note_write(path, found)
+            journal.confirm(mark)
+        return path
+
+    def _after_write(
+        self,
+        descriptor: int,
+        path: str,
+        number: int,
+        *,
+        size: int | None = None,
+        added_at: int | None = None,
+    ) -> int:
+        """Count what a file has by now: ``size`` bytes, or so many more as ``added_at`` says."""
+        if number != SUCCESS:
+            return number
+        if self._has_lost_its_name(descriptor, path):
+            inode = self._open[descriptor].inode
+            if added_at is not None:
+                size = self._nameless.get(inode, 0) + self._memory.read_u32(unsigned(added_at))
+            if size is not None:
+                self._count_nameless(inode, size)
+            return SUCCESS
+        allowed = self._guest.journal.grown(path)
+        if allowed is None:
+            self._written(descriptor)
+            return SUCCESS
+        self._native("fd_filestat_set_size", descriptor, allowed)
+        return DQUOT
+
+    def _written(self, descriptor: int) -> None:
+        """A file has other content now; a deterministic guest's has a time of its own too."""
+
+    def _may_resize(self, descriptor: int, path: str, size: int) -> bool:
+        if self._has_lost_its_name(descriptor, path):
+            return size == 0 or self._guest.journal.has_room(size)
+        return self._guest.journal.room(path, size)
+
+    def _has_lost_its_name(self, descriptor: int, path: str) -> bool:
+        found = self._guest.journal.workspace.lstat(path)
+        return found is None or found.st_ino != self._open[descriptor].inode
+
+    def _count_nameless(self, inode: int, size: int) -> None:
+        """A file that was removed or replaced while open still takes room on the disk."""
+        before = self._nameless.pop(inode, 0)
+        if size:
+            self._nameless[inode] = size
+        self._guest.journal.quota.nameless += size - before
+
+    def _lost(self, found: os.stat_result | None) -> None:
+        """A file lost its name."""
+        if found is not None and any(f.inode == found.st_ino for f in self._open.values()):
+            self._count_nameless(found.st_ino, found.st_size)
+
+    def release(self) -> None:
+        """The instance ends, and with it whatever it had open."""
+        for inode in list(self._nameless):
+            self._count_nameless(inode, 0)
+
+    def fd_close(self, descriptor: int) -> int:
+        file = self._open.pop(descriptor, None)
+        if file is None:
+            self._has_lost_mount = True
+            self._mounts.pop(descriptor, None)
+            self.second_names.pop(descriptor, None)
+        elif all(other.inode != file.inode for other in self._open.values()):
+            self._count_nameless(file.inode, 0)
+        return self._native("fd_close", descriptor)
+
+    @property
+    def is_as_new(self) -> bool:
+        """Whether the guest has exactly the descriptors it was born with."""
+        return not self._open and not self._has_lost_mount
+
+    @property
+    def open_numbers(self) -> KeysView[int]:
+        """The descriptors that the guest opened itself."""
+        return self._open.keys()
+
+    # Names.
+
+    def path_open(
+        self,
+        folder: int,
+        lookup: int,
+        pointer: int,
+        length: int,
+        flags: int,
+        rights: int,
+        inherited: int,
+        descriptor_flags: int,
+        opened: int,
+    ) -> int:
+        place = self._resolve(folder, pointer, length)
+        if len(self._open) >= _OPEN_MAX:
+            return MFILE
+        if not self._memory.holds(unsigned(opened), 4):
+            return FAULT
+        journal = self._guest.journal
+        mark = journal.mark
+        is_folder = writes = False
+        found: os.stat_result | None = None
+        if self._is_workspace(place):
+            found = self._look(place.path)
+            is_folder = found is not None and stat.S_ISDIR(found.st_mode)
+            writes = not is_folder and bool(flags & (_O_CREAT | _O_TRUNC) or rights & _RIGHTS_WRITE)
+            if writes:
+                self._require_notes()
+                self._note_open(place.path, found, flags)
+        else:
+            self._refuse_devices(place)
+        number = self._noted(
+            mark,
+            self._native(
+                "path_open", folder, lookup, pointer, length,
+                flags, rights, inherited, descriptor_flags, opened,
+            ),
+        )  # fmt: skip
+        if number == SUCCESS:
+            there = found or (journal.workspace.lstat(place.path) if writes else None)
+            descriptor = self._memory.read_u32(unsigned(opened))
+            self._open[descriptor] = OpenFile(
+                place,
+                is_folder,
+                writes,
+                lookup,
+                rights,
+                inherited,
+                descriptor_flags,
+                inode=0 if there is None else there.st_ino,
+            )
+            if writes and flags & _O_TRUNC:
+                journal.grown(place.path)
+            if writes and (found is None or flags & _O_TRUNC):
+                self._written(descriptor)
+        return number
+
+    def _note_open(self, path: str, found: os.stat_result | None, flags: int) -> None:
+        """Note an open that may write."""
+        journal = self._guest.journal
+        if found is not None:
+            self._refuse_shared(found)
+            journal.note_write(path, found)
+        elif flags & _O_CREAT:
+            if not journal.may_create():
+                raise WasiFailure(DQUOT)
+            journal.note_create(path)
+
+    @staticmethod
+    def _refuse_shared(found: os.stat_result) -> None:
+        """A file with a second name may be somebody else's: package managers link from a cache."""
+        if found.st_nlink > 1 and stat.S_ISREG(found.st_mode):
+            raise WasiFailure(MLINK)
+
+    def _refuse_devices(self, place: Place) -> None:
+        """Opening a pipe waits for its other end, where no interrupt reaches the guest."""
+        host = self._mounts[place.mount].host
+        try:
+            kind = (host / place.path).stat().st_mode
+        except (OSError, ValueError):
+            return
+        if not (stat.S_ISREG(kind) or stat.S_ISDIR(kind)):
+            raise WasiFailure(NXIO)
+
+    def _is_workspace(self, place: Place) -> bool:
+        mount = self._mounts.get(place.mount)
+        if mount is None:
+            raise WasiFailure(BADF)
+        return mount.is_workspace
+
+    def _noted(self, mark: int, number: int) -> int:
+        """Confirm what was noted for a step that succeeded; take it back for one that failed."""
+        if number == SUCCESS:
+            self._guest.journal.confirm(mark)
+        else:
+            self._guest.journal.take_back(mark)
+        return number
+
+    def path_create_directory(self, folder: int, pointer: int, length: int) -> int:
+        path = self._changing(folder, pointer, length)
+        journal = self._guest.journal
+        mark = journal.mark
+        if self._look(path) is None:
+            if not journal.may_create():
+                return DQUOT
+            journal.note_mkdir(path)
+        return self._noted(mark, self._native("path_create_directory", folder, pointer, length))
+
+    def path_remove_directory(self, folder: int, pointer: int, length: int) -> int:
+        path = self._changing(folder, pointer, length)
+        mark = self._guest.journal.mark
+        found = self._look(path)
+        if found is not None and stat.S_ISDIR(found.st_mode):
+            self._guest.journal.note_rmdir(path, found)
+        return self._noted(mark, self._native("path_remove_directory", folder, pointer, length))
+
+    def path_unlink_file(self, folder: int, pointer: int, length: int) -> int:
+        path = self._changing(folder, pointer, length)
+        mark = self._guest.journal.mark
+        found = self._look(path)
+        if found is not None and stat.S_ISREG(found.st_mode):
+            self._guest.journal.note_unlink(path, found)
+        number = self._noted(mark, self._native("path_unlink_file", folder, pointer, length))
+        if number == SUCCESS:
+            self._guest.journal.note_gone(path)
+            self._lost(found)
+        return number
+
+    def path_rename(
+        self, folder: int, pointer: int, length: int, to: int, to_pointer: int, to_length: int
+    ) -> int:
+        old = self._changing(folder, pointer, length)
+        new = self._changing(to, to_pointer, to_length)
+        journal = self._guest.journal
+        mark = journal.mark
+        found, target = self._look(old), self._look(new)
+        moves = found is not None and old != new
+        if found is not None and moves:
+            if target is not None and stat.S_ISREG(target.st_mode):
+                journal.note_unlink(new, target)
+            elif target is not None:
+                journal.note_rmdir(new, target)
+            journal.note_rename(old, new, found)
+        number = self._native("path_rename", folder, pointer, length, to, to_pointer, to_length)
+        if number == SUCCESS and moves:
+            journal.note_moved(old, new)
+            self._moved(old, new)
+            self._lost(target)
+        return self._noted(mark, number)
+
+    def _moved(self, old: str, new: str) -> None:
+        """Open descriptors follow what they were opened on."""
+        for descriptor, file in self._open.items():
+            mount, path = file.place
+            if self._is_workspace(file.place) and (path == old or path.startswith(old + "/")):
+                moved = Place(mount, new + path[len(old) :])
+                self._open[descriptor] = replace(file, place=moved)
+
+    def path_filestat_set_times(
+        self,
+        folder: int,
+        lookup: int,
+        pointer: int,
+        length: int,
+        atime: int,
+        mtime: int,
+        flags: int,
+    ) -> int:
+        path = self._changing(folder, pointer, length)
+        mark = self._guest.journal.mark
+        found = self._look(path)
+        if found is not None:
+            self._refuse_shared(found)
+            self._guest.journal.note_times(path, found)
+        return self._noted(
+            mark,
+            self._native(
+                "path_filestat_set_times", folder, lookup, pointer, length, atime, mtime, flags
+            ),
+        )
+
+    def path_filestat_get(
+        self, folder: int, lookup: int, pointer: int, length: int, filled: int
+    ) -> int:
+        """Asked here for the sake of second names alone."""
+        return self._native("path_filestat_get", folder, lookup, pointer, length, filled)
+
+    def path_symlink(self, *_: int) -> int:
+        return NOTSUP
+
+    def path_link(self, *_: int) -> int:
+        return NOTSUP
+
+    def fd_renumber(self, *_: int) -> int:
+        return NOTSUP
+
+    def _changing(self, folder: int, pointer: int, length: int) -> str:
+        """The path a change names; read-only mounts and the workspace itself are refused."""
+        place = self._resolve(folder, pointer, length)
+        if not self._is_workspace(place) or not place.path:
+            raise WasiFailure(ACCES)
+        self._require_notes()
+        return place.path
+
+    def _require_notes(self) -> None:
+        if not self._guest.journal.may_note():
+            raise WasiFailure(DQUOT)
+
+    def _resolve(self, folder: int, pointer: int, length: int) -> Place:
+        """Where a name lies; refused where it would leave its mount."""
+        if folder in self._mounts:
+            base = Place(folder, "")
+        elif folder in self._open:
+            base = self._open[folder].place
+        else:
+            raise WasiFailure(BADF)
+        try:
+            name = self.name_at(pointer, length).decode("utf-8")
+        except UnicodeDecodeError:
+            raise WasiFailure(INVAL) from None
+        if name.startswith("/") or "\0" in name:
+            raise WasiFailure(ACCES)
+        parts = base.path.split("/") if base.path else []
+        for part in name.split("/"):
+            if part == "..":
+                if not parts:
+                    # As for a name from the root: outside of its mounts a guest finds nothing.
+                    raise WasiFailure(NOENT)
+                self._refuse_link(base.mount, "/".join(parts))
+                parts.pop()
+            elif part not in ("", "."):
+                parts.append(part)
+        path = "/".join(parts)
+        if len(parts) > _DEPTH_MAX or len(path) > _PATH_MAX:
+            raise WasiFailure(NAMETOOLONG)
+        return Place(base.mount, path)
+
+    def name_at(self, pointer: int, length: int) -> bytes:
+        """The bytes of a name that a call names."""
+        if unsigned(length) > _PATH_MAX:
+            raise WasiFailure(NAMETOOLONG)
+        return self._memory.read(unsigned(pointer), unsigned(length))
+
+    @property
+    def workspace_mount(self) -> int:
+        """The number of the workspace, unless the guest has closed it."""
+        for number, mount in self._mounts.items():
+            if mount.is_workspace:
+                return number
+        raise WasiFailure(BADF)
+
+    def _refuse_link(self, mount: int, path: str) -> None:
+        """Behind a link, ``..`` is another folder for Wasmtime than for who reads the name."""
+        if mount in self._mounts and os.path.islink(self._mounts[mount].host / path):
+            raise WasiFailure(LOOP)
+
+    def _look(self, path: str) -> os.stat_result | None:
+        """What is there: a file, a folder or nothing. Links, and what lies behind, are refused."""
+        try:
+            found = self._guest.journal.workspace.look(path)
+        except NotADirectoryError:
+            raise WasiFailure(NOTDIR) from None
+        except OSError:
+            raise WasiFailure(LOOP) from None
+        if found is None or stat.S_ISREG(found.st_mode) or stat.S_ISDIR(found.st_mode):
+            return found
+        raise WasiFailure(LOOP if stat.S_ISLNK(found.st_mode) else NXIO)
+
+    # Time, sockets, randomness.
+
+    def poll_oneoff(self, subscriptions: int, events: int, count: int, stored: int) -> int:
+        """Sleep, or say that files are ready: files always are."""
+        number = unsigned(count)
+        if not 0 < number <= _SUBSCRIPTIONS_MAX:
+            return INVAL
+        data = self._memory.read(unsigned(subscriptions), 48 * number)
+        waits: list[tuple[float, int]] = []
+        ready: list[bytes] = []
+        for index in range(number):
+            user, kind = struct.unpack_from("<QB", data, 48 * index)
+            if kind == 0:
+                clock, timeout, _, flags = struct.unpack_from("<IxxxxQQH", data, 48 * index + 16)
+                waits.append((self._seconds_until(clock, timeout, flags, unsigned(events)), user))
+            else:
+                ready.append(struct.pack("<QHBxxxxxQHxxxxxx", user, SUCCESS, kind, 1, 0))
+        if not ready and waits:
+            seconds, _ = min(waits)
+            self._sleep(seconds)
+            ready = [
+                struct.pack("<QHBxxxxxQHxxxxxx", user, SUCCESS, 0, 0, 0)
+                for wait, user in waits
+                if wait <= seconds
+            ]
+        self._memory.write(unsigned(events), b"".join(ready))
+        self._memory.write_u32(unsigned(stored), len(ready))
+        return SUCCESS
+
+    def _seconds_until(self, clock: int, timeout: int, flags: int, scratch: int) -> float:
+        if not flags & 1:
+            return timeout / 1e9
+        # An absolute time is on the guest's own clock, whose zero only Wasmtime knows; the
+        # answer lands where the events will be written anyway.
+        now = self._now(clock, scratch)
+        return 0.0 if now is None else max(0, timeout - now) / 1e9
+
+    def _now(self, clock: int, scratch: int) -> int | None:
+        """What one of the guest's clocks says; ``scratch`` is room for eight bytes."""
+        if self._native("clock_time_get", clock, 1, scratch) != SUCCESS:
+            return None
+        return int.from_bytes(self._memory.read(scratch, 8), "little")
+
+    def _sleep(self, seconds: float) -> None:
+        self._guest.watch.sleep(seconds)
+
+    def sock_accept(self, *_: int) -> int:
+        return NOTSUP
+
+    sock_recv = sock_send = sock_shutdown = sock_accept
+
+    # Descriptors that outlive an instance.
+
+    def descriptors(self) -> Descriptors:
+        """The open files with their offsets, to be opened again in another instance."""
+        if len(self._open) > DESCRIPTORS_MAX:
+            return {}
+        return {
+            number: file if file.is_folder else replace(file, offset=self._offset(number))
+            for number, file in self._open.items()
+        }
+
+    def reopen(self, descriptors: Descriptors) -> None:
+        """Open files of an earlier instance at the numbers they had there.
+
+        A number whose file is gone stays closed. Numbers are given out lowest first, so gaps are
+        filled while the others are opened.
+        """
+        fillers = []
+        for number, file in sorted(descriptors.items()):
+            while (got := self._reopened(file)) is not None and got < number:
+                fillers.append(got)
+            if got is not None and got != number:
+                self.fd_close(got)
+            elif got is not None and file.offset:
+                self._seek(number, file.offset)
+        for filler in fillers:
+            self.fd_close(filler)
+
+    def _reopened(self, file: OpenFile) -> int | None:
+        name = file.place.path.encode() or b"."
+
+        def open_at(scratch: int) -> int | None:
+            number = self.path_open(
+                file.place.mount, file.lookup, scratch + 8, len(name),
+                0, file.rights, file.inherited, file.flags, scratch,
+            )  # fmt: skip
+            return self._memory.read_u32(scratch) if number == SUCCESS else None
+
+        try:
+            return self._with_scratch(name, open_at)
+        except (WasiFailure, KeyError):
+            return None
+
+    def _seek(self, number: int, offset: int) -> None:
+        self._with_scratch(b"", lambda at: self._native("fd_seek", number, offset, 0, at))
+
+    def _offset(self, number: int) -> int:
+        def tell_at(scratch: int) -> int:
+            if self._native("fd_tell", number, scratch) != SUCCESS:
+                return 0
+            (offset,) = struct.unpack("<Q", self._memory.read(scratch, 8))
+            return int(offset)
+
+        return self._with_scratch(b"", tell_at)
+
+    def with_names(self, names: bytes, call: Callable[[int], T]) -> T:
+        """Make a call with names that the guest does not have: the call learns where they are."""
+        return self._with_scratch(names, lambda scratch: call(scratch + 8))
+
+    def _with_scratch(self, name: bytes, call: Callable[[int], T]) -> T:
+        """Lend a call eight bytes of the guest's memory and a name after them; put all back.
+
+        The guest waits meanwhile, and expects no answer there: it is the far end of its stack.
+        """
+        before = self._memory.read(_SCRATCH, 8 + len(name))
+        try:
+            self._memory.write(_SCRATCH + 8, name)
+            return call(_SCRATCH)
+        finally:
+            self._memory.write(_SCRATCH, before)
+
+    # Plumbing.
+
+    def _gather(self, vectors: int, count: int, limit: int) -> tuple[bytes, int]:
+        """The first ``limit`` bytes that some vectors name, and how many they name in all."""
+        if count > _IOVECS_MAX:
+            raise WasiFailure(INVAL)
+        table = self._memory.read(vectors, 8 * count)
+        parts = []
+        total = 0
+        for index in range(count):
+            pointer, length = struct.unpack_from("<II", table, 8 * index)
+            if not self._memory.holds(pointer, length):
+                raise WasiFailure(FAULT)
+            wanted = min(length, limit - total)
+            if wanted > 0:
+                parts.append(self._memory.read(pointer, wanted))
+            total += length
+        return b"".join(parts), min(total, 0x7FFFFFFF)
+
+    def _native(self, name: str, *arguments: int) -> int:
+        """Wasmtime's own implementation."""
+        if self._relay is None:
+            self._relay = self._guest.instantiate_relay(relay_module())
+        try:
+            number = self._relay[name](*arguments)
+        except (wasmtime.Trap, wasmtime.WasmtimeError):
+            # Out of fuel or stopped inside the relay: the guest meets the same end at once.
+            return INTR
+        assert number is not None
+        return number
