@@ -1,0 +1,1 @@
+"""The languages a sandbox can run, one folder each."""

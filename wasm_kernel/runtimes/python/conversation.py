@@ -1,0 +1,148 @@
+"""One request to the guest's driver: its fuel, the frames that cross, and the events they carry.
+
+Everything the guest sends is untrusted and may come at any time, in any order, any number of
+times. Nothing it can say here widens what it is allowed.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+from wasm_kernel.core.data import dataclass, field
+from wasm_kernel.host.door import BadFrame, Frame, header_length
+from wasm_kernel.host.guest import Guest, Outcome
+from wasm_kernel.runtimes.python.image import SERVE
+
+REPLY_MAX_BYTES = 16_000_000
+OVERHEAD_FUEL = 10_000_000_000
+"""What the shell may use per cell to format results and tracebacks, given once."""
+JSON_FUEL = 100
+"""What the guest pays for a byte of JSON: about as long as the host reads it, its own code runs."""
+_FREE_BYTES = 4096
+"""Shorter messages cost the guest more to send than the host to read."""
+
+Event = dict[str, Any]
+Handler = Callable[[Frame], Frame | None]
+"""Takes an event of the guest; the answer, if it has one."""
+
+
+class Refused(Exception):
+    """A message of the guest is refused; the text is the answer it gets."""
+
+
+@dataclass()
+class Fuel:
+    """Two purses: the user's code and the shell around it; marks of the driver switch between."""
+
+    budget: int
+    overhead: int = OVERHEAD_FUEL
+    user_left: int = field(init=False)
+    shell_left: int = field(init=False)
+    in_user_code: bool = False
+
+    def __post_init__(self) -> None:
+        self.user_left = self.budget
+        self.shell_left = self.overhead
+
+    def switch(self, guest: Guest, *, to_user: bool) -> None:
+        """Put the present purse away and open the other; both only ever get emptier."""
+        if to_user == self.in_user_code:
+            return
+        self.settle(guest.fuel)
+        self.in_user_code = to_user
+        guest.set_fuel(self.user_left if to_user else self.shell_left)
+
+    def charge(self, guest: Guest, size: int) -> None:
+        """Let the guest pay for some bytes of JSON; a loop of long messages ends like any other."""
+        if size > _FREE_BYTES:
+            guest.set_fuel(max(0, guest.fuel - JSON_FUEL * size))
+
+    def settle(self, left: int) -> None:
+        """Note what is left of the present purse."""
+        if self.in_user_code:
+            self.user_left = min(left, self.user_left)
+        else:
+            self.shell_left = min(left, self.shell_left)
+
+    @property
+    def user_consumed(self) -> int:
+        """Fuel of the user's code."""
+        return self.budget - self.user_left
+
+    @property
+    def shell_consumed(self) -> int:
+        """Fuel of the shell."""
+        return self.overhead - self.shell_left
+
+
+class Conversation:
+    """The door of one request."""
+
+    def __init__(
+        self,
+        guest: Guest,
+        request: Frame,
+        *,
+        fuel: Fuel,
+        handlers: dict[str, Handler] | None = None,
+        max_bytes: int = 1 << 28,
+    ) -> None:
+        self._guest = guest
+        self._request: Frame | None = request
+        self._handlers = handlers or {}
+        self._max_bytes = max_bytes
+        self.fuel = fuel
+        self.reply: Frame | None = None
+
+    def run(self, *, timeout: float | None = None) -> Outcome:
+        """Enter the guest with the request and stay until it is done."""
+        self._guest.door = self._answer
+        try:
+            outcome = self._guest.turn(SERVE, fuel=self.fuel.shell_left, timeout=timeout)
+            self.fuel.settle(self._guest.fuel)
+        finally:
+            self._guest.door = None
+        return outcome
+
+    def _answer(self, data: bytes) -> bytes:
+        try:
+            self.fuel.charge(self._guest, header_length(data))
+            frame = Frame.decode(data, max_bytes=self._max_bytes)
+            answer = self._dispatch(frame)
+        except (BadFrame, Refused) as error:
+            answer = Frame({"refused": str(error)})
+        return answer.encode() if answer is not None else b""
+
+    def _dispatch(self, frame: Frame) -> Frame | None:
+        operation = frame.header.get("op")
+        if operation == "next":
+            request, self._request = self._request, None
+            return request
+        if operation in ("begin", "end"):
+            self.fuel.switch(self._guest, to_user=operation == "begin")
+            return None
+        if operation == "reply":
+            if self.reply is None:
+                self.fuel.charge(self._guest, len(frame.buffers[0]) if frame.buffers else 0)
+                self.reply = _reply_of(frame)
+            return None
+        handler = self._handlers.get(operation) if isinstance(operation, str) else None
+        if handler is None:
+            raise Refused("there is no such message")
+        return handler(frame)
+
+
+def _reply_of(frame: Frame) -> Frame:
+    """The reply of a request: a JSON object in the first buffer, and what goes with it."""
+    text, *buffers = frame.buffers or [b""]
+    if len(text) > REPLY_MAX_BYTES:
+        raise Refused(f"a reply of more than {REPLY_MAX_BYTES:,} bytes is not taken")
+    try:
+        reply = json.loads(text.decode("utf-8"))
+    except (ValueError, RecursionError) as error:
+        raise Refused("the reply is not JSON") from error
+    if not isinstance(reply, dict):
+        raise Refused("the reply is not an object")
+    return Frame(reply, buffers, frame.size)

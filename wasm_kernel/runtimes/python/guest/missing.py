@@ -1,0 +1,83 @@
+"""What a reader of a traceback is told where a package or a file is not in the sandbox."""
+
+import os
+import pathlib
+import sys
+
+from wasm_guest import environment
+from wasm_guest.packages import distribution_of, how_to_add
+
+_WIDGETS = ("anywidget", "bqplot", "comm", "ipyleaflet", "ipympl", "ipywidgets", "qgrid")
+_TAILS_MAX = 6
+
+
+def note_missing(error, *, in_notebook):
+    """Tell whoever reads the traceback how a package, or a file, gets here."""
+    if getattr(error, "__notes__", None):
+        return
+    if isinstance(error, ModuleNotFoundError):
+        note = _about_module(error.name, in_notebook)
+    elif type(error) is FileNotFoundError:
+        note = _about_file(_name_of(error))
+    else:
+        note = None
+    if note:
+        error.add_note(note)
+
+
+def _about_module(name, in_notebook):
+    root = (name or "").partition(".")[0]
+    if not root or name != root:
+        return None
+    if root in sys.stdlib_module_names:
+        return f"the sandbox's Python has no {root}, which needs a whole operating system"
+    if root in _WIDGETS:
+        return (
+            "there are no widgets in the sandbox: code of the page and of a cell cannot reach each "
+            "other. Set the value in the cell and run it again"
+        )
+    listed = "; %pip list shows what is" if in_notebook else ""
+    return (
+        f"{root} is not in the sandbox{listed}. A module of your own goes into the workspace. A "
+        f"package in pure Python can be added on your computer: {how_to_add(distribution_of(root))}"
+    )
+
+
+def _name_of(error):
+    name = error.filename
+    if name is None and len(error.args) == 1:
+        # Some libraries leave it to the text: numpy.loadtxt, and those that read an archive.
+        try:
+            text = str(error)
+        except Exception:
+            return None
+        name = text.removesuffix(" not found.")
+        return name if name != text or name.startswith("/") else None
+    return str(name) if isinstance(name, str | pathlib.PurePath) else None
+
+
+def _about_file(name):
+    """A notebook's files lie beside it elsewhere; here they are in the folders it was given."""
+    if not name:
+        return None
+    path = os.path.normpath(os.path.join(os.getcwd(), name))
+    if path.startswith("/usr/"):
+        if "/datasets/" not in path:
+            return None
+        return "this data set is not in the sandbox; put its file into the workspace, and read it"
+    workspace, data = environment.folders()
+    top = "/" + path.strip("/").partition("/")[0]
+    if top not in ("/", workspace, data) and os.path.isdir(top):
+        return None
+    if name.startswith(f"{data}/"):
+        return None
+    parts = path.removeprefix(f"{workspace}/").strip("/").split("/")[-_TAILS_MAX:]
+    tails = ["/".join(parts[first:]) for first in range(len(parts))]
+    for folder in (data,) if top == workspace else (data, workspace):
+        for tail in filter(None, tails):
+            if os.path.exists(f"{folder}/{tail}"):
+                return f"did you mean {folder}/{tail}?"
+    return (
+        f"the sandbox sees the workspace ({workspace}) and the data folder ({data}), and nothing "
+        "else of your computer: a file must be there to be read"
+    )

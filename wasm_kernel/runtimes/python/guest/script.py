@@ -1,0 +1,80 @@
+"""One-shot runs: a script in a ``__main__`` of its own, as ``python user_code.py`` runs it."""
+
+import atexit
+import linecache
+import sys
+import types
+
+from wasm_guest import door, environment, missing, streams
+
+_VALUE_MAX = 2_000
+
+
+def run(request):
+    """Run a script; the answer has its exit code and the name of an exception that ended it."""
+    name = request["name"]
+    # A file may begin with the mark that some editors put there; a text for compile() may not.
+    code = request["code"].removeprefix("\ufeff")
+    main = types.ModuleType("__main__")
+    main.__file__ = name
+    main.__builtins__ = __builtins__
+    sys.modules["__main__"] = main
+    sys.argv = request.get("argv") or [name]
+    if request.get("setup"):
+        folder = name.rpartition("/")[0]
+        of_workspace, of_data = environment.package_folders()
+        sys.path[:0] = [of_workspace, folder, of_data]
+    # Source lines for tracebacks and inspect, without reading the file again.
+    linecache.cache[name] = (len(code), None, code.splitlines(True), name)
+    door.user_code(True)
+    exit_code, error, value = _run(code, name, main)
+    streams.flush()
+    door.user_code(False)
+    if error is None:
+        # What most runs come to, without the encoder.
+        return b'{"exit_code":%d,"error":null,"value":""}' % exit_code
+    return {"exit_code": exit_code, "error": error, "value": value}
+
+
+def _run(code, name, main):
+    try:
+        exec(compile(code, name, "exec", dont_inherit=True), main.__dict__)
+        return _finish(0), None, ""
+    except SystemExit as stop:
+        return _finish(_exit_code(stop.code)), None, ""
+    except BaseException as error:
+        trace = error.__traceback__
+        while trace is not None and trace.tb_frame.f_code.co_filename != name:
+            trace = trace.tb_next
+        error.__traceback__ = trace
+        missing.note_missing(error, in_notebook=False)
+        try:
+            sys.excepthook(type(error), error, trace)
+        except BaseException:
+            sys.__excepthook__(type(error), error, trace)
+        return _finish(1), type(error).__name__, _text(error)
+
+
+def _text(error):
+    try:
+        return str(error)[:_VALUE_MAX]
+    except BaseException:
+        return ""
+
+
+def _exit_code(code):
+    if code is None:
+        return 0
+    if isinstance(code, int):
+        return code
+    print(code, file=sys.stderr)
+    return 1
+
+
+def _finish(exit_code):
+    """What the interpreter does at its end, and a script may count on."""
+    try:
+        atexit._run_exitfuncs()
+    except BaseException as error:
+        print(f"Exception ignored in atexit: {error!r}", file=sys.stderr)
+    return exit_code
