@@ -1,0 +1,1 @@
+"""Live sessions: cells, transactions, undo, fork and park, on a real guest."""

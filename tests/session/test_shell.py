@@ -1,0 +1,635 @@
+"""Magics and shell commands: those that work, and those that explain why they cannot."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from wasm_kernel import Session
+from wasm_kernel.core.events import (
+    DisplayEvent,
+    ErrorEvent,
+    InputEvent,
+    ResultEvent,
+    StreamEvent,
+)
+
+from .conftest import Cell, MakeSession
+
+RunCell = Callable[..., Cell]
+PROCESSES = "processes cannot be started in the sandbox"
+NETWORK = "the sandbox has no network"
+
+
+def printed(cell: RunCell, session: Session, code: str) -> str:
+    """What a cell that ends well prints."""
+    ran = cell(session, code)
+    assert ran.result.success, (code, ran.result.error, ran.result.stderr)
+    return ran.stdout
+
+
+# Magics that a notebook is full of.
+
+
+def test_timeit_and_time(shared: Session, cell: RunCell) -> None:
+    assert "per loop" in printed(cell, shared, "%timeit -n 2 -r 2 1 + 1")
+    assert "per loop" in printed(cell, shared, "%%timeit -n 1 -r 1\nsum(range(10))")
+    assert "Wall time" in printed(cell, shared, "%time timed = 3")
+    assert "Wall time" in printed(cell, shared, "%%time\ntimed_too = 4")
+    assert cell(shared, "timed, timed_too").value == "(3, 4)"
+
+
+def test_who_and_whos(session: Session, cell: RunCell) -> None:
+    assert printed(cell, session, "%who") == "Interactive namespace is empty.\n"
+    cell(session, "apple = 1\npear = 'p'")
+    assert printed(cell, session, "%who").split() == ["apple", "pear"]
+    assert printed(cell, session, "%who str").split() == ["pear"]
+    table = printed(cell, session, "%whos")
+    assert "apple" in table and "int" in table and "pear" in table
+    assert cell(session, "%who_ls").value == "['apple', 'pear']"
+
+
+def test_run_a_script(session: Session, cell: RunCell) -> None:
+    (session.workspace / "script.py").write_text(
+        "import sys\nfound = sys.argv[1:]\nprint(__name__)\n"
+    )
+    assert printed(cell, session, "%run script.py a b") == "__main__\n"
+    assert cell(session, "found").value == "['a', 'b']"
+    (session.workspace / "broken.py").write_text("1/0\n")
+    (event,) = cell(session, "%run broken.py").of(ErrorEvent)
+    assert event.name == "ZeroDivisionError"
+
+
+def test_writefile_and_load(session: Session, cell: RunCell) -> None:
+    ran = cell(session, "%%writefile made.py\nvalue = 1")
+    assert ran.result.success and ran.result.files_created == ["made.py"]
+    assert (session.workspace / "made.py").read_text() == "value = 1\n"
+    ran = cell(session, "%%writefile -a made.py\nvalue += 1")
+    assert ran.result.files_modified == ["made.py"]
+    assert "value += 1" in printed(cell, session, "%load made.py")
+
+
+def test_history_and_prun_and_env(session: Session, cell: RunCell) -> None:
+    cell(session, "first = 1")
+    assert "first = 1" in printed(cell, session, "%history")
+    ran = cell(session, "%prun -q -s cumulative sum(range(10))")
+    assert ran.result.success
+    ran = cell(session, "%prun sum(range(10))")
+    text = ran.stdout + "".join(str(event.data) for event in ran.of(DisplayEvent))
+    assert "function calls" in text
+    assert printed(cell, session, "%env FLAVOUR=mint") == "env: FLAVOUR=mint\n"
+    assert cell(session, "%env FLAVOUR").value == "'mint'"
+    assert cell(session, "import os\nos.environ['FLAVOUR']").value == "'mint'"
+
+
+def test_debug_looks_at_the_last_error(session: Session, cell: RunCell) -> None:
+    cell(session, "def half(number):\n    return number / 0\nhalf(21)")
+    ran = cell(session, "%debug", answers=["number", "up", "q"])
+    assert ran.result.success
+    assert [event.prompt for event in ran.of(InputEvent)] == ["ipdb> "] * 3
+    assert "21\n" in ran.stdout and "----> 3" in ran.stdout
+
+
+def test_a_cell_is_debugged_step_by_step(session: Session, cell: RunCell) -> None:
+    code = "def twice(n):\n    breakpoint()\n    n *= 2\n    return n\ntwice(4)"
+    ran = cell(session, code, answers=["n", "n", "p n", "c"])
+    assert ran.value == "8"
+    assert "\n8\n" in ran.stdout
+
+
+def test_pdb_begins_at_the_error(session: Session, cell: RunCell) -> None:
+    assert "turned ON" in printed(cell, session, "%pdb on")
+    ran = cell(session, "value = 5\n1 / 0", answers=["value + 1", "q"])
+    assert ran.error.name == "ZeroDivisionError"
+    assert "6\n" in ran.stdout
+    assert "turned OFF" in printed(cell, session, "%pdb off")
+
+
+@pytest.mark.parametrize("code", ["%pdb on\n1 / 0", "breakpoint()"])
+def test_a_debugger_that_nobody_can_answer_ends(session: Session, cell: RunCell, code: str) -> None:
+    ran = cell(session, code)
+    assert not ran.result.success and not ran.result.rolled_back
+    assert cell(session, "1").value == "1"
+
+
+def test_what_would_go_into_the_next_cell_is_shown(session: Session, cell: RunCell) -> None:
+    cell(session, "first = 1")
+    note = "[copy this into a cell: the sandbox cannot write cells]\n"
+    assert printed(cell, session, "%recall 1") == note + "first = 1\n"
+
+
+def test_widgets_are_not_said_to_be_installable(shared: Session, cell: RunCell) -> None:
+    for name in ("ipywidgets", "comm"):
+        trace = "\n".join(cell(shared, f"import {name}").error.traceback)
+        assert "no widgets in the sandbox" in trace and "pip install" not in trace
+    assert "pip install" in "\n".join(cell(shared, "import flask").error.traceback)
+
+
+def test_history_is_kept_in_memory(shared: Session, cell: RunCell) -> None:
+    assert cell(shared, "get_ipython().history_manager.hist_file").value == "':memory:'"
+
+
+def test_matplotlib_magic(session: Session, cell: RunCell) -> None:
+    assert cell(session, "%matplotlib inline").result.success
+    assert cell(session, "%config InlineBackend.figure_format = 'svg'").result.success
+    ran = cell(session, "import matplotlib.pyplot as plt\nplt.plot([1, 2]);")
+    (event,) = ran.of(DisplayEvent)
+    assert "<svg" in str(event.data["image/svg+xml"])
+    assert "inline" in printed(cell, session, "%matplotlib --list")
+
+
+def test_matplotlib_reads_its_settings_in_the_workspace(session: Session, cell: RunCell) -> None:
+    (session.workspace / "matplotlibrc").write_text("figure.dpi: 42\nbackend: tkagg\n")
+    asked = "import matplotlib as mpl\n(mpl.rcParams['figure.dpi'], mpl.get_backend())"
+    assert cell(session, asked).value == "(42.0, 'inline')"
+    assert cell(session, "mpl.rcParams['figure.dpi'] = 50").result.success
+    with session.fork() as fork:
+        assert cell(fork, asked).value == "(50.0, 'inline')"
+
+
+def test_a_session_starts_with_settings_that_cannot_be_read(
+    session: Session, cell: RunCell
+) -> None:
+    (session.workspace / "matplotlibrc").write_bytes(b"\xff\xfe")
+    ran = cell(session, "1 + 1")
+    assert ran.value == "2" and "matplotlibrc" in ran.stderr
+
+
+def test_matplotlib_windows_are_refused_in_one_sentence(session: Session, cell: RunCell) -> None:
+    ran = cell(session, "%matplotlib qt")
+    text = ran.stdout + ran.stderr + "".join(event.value for event in ran.of(ErrorEvent))
+    assert "no screen" in text and "inline" in text and text.strip().count("\n") == 0
+    (event,) = cell(session, "import matplotlib.pyplot as plt\nplt.plot([1]);").of(DisplayEvent)
+    assert "image/png" in event.data
+
+
+def test_config_shows_and_sets(session: Session, cell: RunCell) -> None:
+    assert cell(session, "%config InteractiveShell.ast_node_interactivity = 'all'").result.success
+    assert len(cell(session, "1\n2").events) == 2
+
+
+def test_autoreload(session: Session, cell: RunCell) -> None:
+    assert cell(session, "%load_ext autoreload\n%autoreload 2").result.success
+    module = session.workspace / "changing.py"
+    module.write_text("def f(): return 'old'\n")
+    assert cell(
+        session, "import sys\nsys.path.insert(0, '/app')\nfrom changing import f"
+    ).result.success
+    assert cell(session, "f()").value == "'old'"
+    module.write_text("def f(): return 'new and longer'\n")
+    assert cell(session, "f()").value == "'new and longer'"
+
+
+@pytest.mark.parametrize(
+    "code",
+    ["%lsmagic", "%xmode Minimal\n%xmode Context", "len?", "%pinfo len", "%%html\n<b>x</b>",
+     "%%capture held\nprint(1)", "%precision 3", "%alias_magic t time", "%macro m 1", "%pdoc len",
+     "%%markdown\n*x*", "%psearch le*", "%dhist", "%colors NoColor", "%%python\n1"],
+)  # fmt: skip
+def test_other_magics_work(shared: Session, cell: RunCell, code: str) -> None:
+    assert cell(shared, code).result.success
+
+
+def test_reset_leaves_a_session_that_works(session: Session, cell: RunCell) -> None:
+    cell(session, "gone = 1")
+    assert cell(session, "%reset -f").result.success
+    assert cell(session, "gone").error.name == "NameError"
+    assert printed(cell, session, "print(1)") == "1\n"
+
+
+def test_an_unknown_magic_is_a_short_error(session: Session, cell: RunCell) -> None:
+    ran = cell(session, "%no_such_magic")
+    assert not ran.result.success and ran.result.error is not None
+    assert "not found" in ran.result.error.value
+
+
+# Shell commands in Python.
+
+
+def test_listing_and_reading(session: Session, cell: RunCell) -> None:
+    (session.workspace / "a.txt").write_text("one\ntwo\nthree\n")
+    (session.workspace / "folder").mkdir()
+    assert printed(cell, session, "!pwd") == "/app\n"
+    assert printed(cell, session, "!ls") == "a.txt\nfolder\n"
+    assert printed(cell, session, "%ls").split() == ["a.txt", "folder/"]
+    assert "a.txt" in printed(cell, session, "!ls -la")
+    assert printed(cell, session, "!cat a.txt") == "one\ntwo\nthree\n"
+    assert printed(cell, session, "%cat a.txt") == "one\ntwo\nthree\n"
+    assert printed(cell, session, "!head -n 1 a.txt") == "one\n"
+    assert printed(cell, session, "!head -2 a.txt") == "one\ntwo\n"
+    assert printed(cell, session, "!tail -n 1 *.txt") == "three\n"
+    assert printed(cell, session, "!wc -l a.txt") == "3 a.txt\n"
+
+
+def test_values_go_in_and_lines_come_out(session: Session, cell: RunCell) -> None:
+    assert printed(cell, session, "name = 'Ada'\n!echo $name {name.upper()}") == "Ada ADA\n"
+    assert cell(session, "lines = !echo a b\nlist(lines)").value == "['a b']"
+    assert (
+        cell(session, "def f(inner):\n    found = !echo {inner}\n    return found[0]\nf(3)").value
+        == "'3'"
+    )
+
+
+def test_changing_folders(session: Session, cell: RunCell) -> None:
+    assert printed(cell, session, "!mkdir -p one/two\n%cd one/two") == "/app/one/two\n"
+    assert printed(cell, session, "!pwd") == "/app/one/two\n"
+    assert cell(session, "%pwd").value == "'/app/one/two'"
+    assert cell(session, "import os\nos.getcwd()").value == "'/app/one/two'"
+    assert printed(cell, session, "%cd -q /app\n!pwd") == "/app\n"
+    ran = cell(session, "%cd nowhere")
+    assert "nowhere" in ran.stdout + ran.stderr + str(ran.result.error)
+    assert cell(session, "os.getcwd()").value == "'/app'"
+
+
+def test_changing_files(session: Session, cell: RunCell) -> None:
+    ran = cell(session, "open('a', 'w').write('x')\n!cp a b\n!mv b c\n!rm a\n!mkdir d\n!rmdir d")
+    assert ran.result.success and ran.result.files_created == ["c"]
+    assert sorted(path.name for path in session.workspace.iterdir()) == ["c"]
+
+
+@pytest.mark.parametrize("command", ["ls", "cat", "head", "wc", "rm", "grep x"])
+def test_a_missing_file_is_said(session: Session, cell: RunCell, command: str) -> None:
+    ran = cell(session, f"!{command} missing.txt\n_exit_code")
+    text = ran.stdout + ran.stderr
+    assert "missing.txt" in text and "No such file" in text
+    assert ran.value != "0"
+
+
+def test_lines_of_a_shell_without_a_shell(session: Session, cell: RunCell) -> None:
+    (session.workspace / "a.txt").write_text("b\na\nb\n")
+    assert printed(cell, session, "!sort a.txt | uniq") == "a\nb\n"
+    assert printed(cell, session, "!cat missing &> /dev/null || echo no && echo yes") == "no\nyes\n"
+    assert cell(session, "!echo one > out.txt; echo two >> out.txt").result.files_created == [
+        "out.txt"
+    ]
+    assert (session.workspace / "out.txt").read_text() == "one\ntwo\n"
+    assert printed(cell, session, "%%bash\n# a comment\npwd\nwc -l < a.txt") == "/app\n3\n"
+
+
+WC_AND_SEQ = "2 a.csv\n2 a.csv\n4 total\n5\n3\n1\n"
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("find folder", "folder folder/deep folder/deep/y.py folder/x.py folder/z.txt"),
+        ("find folder -maxdepth 1 -type f", "folder/x.py folder/z.txt"),
+        ("find folder -mindepth 2", "folder/deep/y.py"),
+        ("find . -name '*.py' -exec cat {} \\;", "two one"),
+        ("find folder -name '*.py' -exec cat {} + | wc -l", "2"),
+        ("find folder -name '*.py' -exec grep -q two {} \\; -print", "folder/deep/y.py"),
+        ("find folder -iname 'Z*' -o -path '*/deep/*'", "folder/deep/y.py folder/z.txt"),
+        (
+            "find folder -type f ! \\( -name '*.py' -o -empty \\) -delete; find folder -type f",
+            "folder/deep/y.py folder/x.py",
+        ),
+        ("find folder/deep -delete; ls folder", "x.py z.txt"),
+        ("find folder -type f -size +4c", "folder/z.txt"),
+        ("find folder -mtime -1 -type d", "folder folder/deep"),
+        ("find folder -type f -newer folder/z.txt", "folder/x.py"),
+        ("find empty folder -empty", "empty"),
+    ],
+)
+def test_find(session: Session, cell: RunCell, line: str, expected: str) -> None:
+    deep = session.workspace / "folder" / "deep"
+    deep.mkdir(parents=True)
+    (session.workspace / "empty").mkdir()
+    for path, text in ((deep / "y.py", "two\n"), (deep.parent / "x.py", "one\n")):
+        path.write_text(text)
+    (deep.parent / "z.txt").write_text("a longer one\n")
+    now = time.time()
+    os.utime(deep / "y.py", (now - 60, now - 60))
+    os.utime(deep.parent / "z.txt", (now - 30, now - 30))
+    assert " ".join(printed(cell, session, f"!{line}").split()) == expected
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "find . -name '*' -regex x -delete",
+        "find . -delete -frob",
+        "find . \\( -name x -delete",
+        "find . -delete -exec",
+    ],
+)
+def test_find_does_nothing_where_it_does_not_know_what(
+    session: Session, cell: RunCell, line: str
+) -> None:
+    (session.workspace / "kept").write_text("")
+    assert "find: " in printed(cell, session, f"!{line}")
+    assert cell(session, "_exit_code").value == "2"
+    assert (session.workspace / "kept").exists()
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("for i in 1 2; do echo n $i; done", "n 1\nn 2\n"),
+        ("x=5; if [ $x -gt 3 ]; then echo big; else echo small; fi", "big\n"),
+        ("i=0; while [ $i -lt 2 ]; do i=$((i + 1)); echo $i; done", "1\n2\n"),
+        ('cat a.csv | while read line; do echo "<$line>"; done', "<x,1>\n<y,2>\n"),
+        ("f=a/b.tar.gz; echo ${f##*/} ${f%.gz} ${#f} ${none:-else}", "b.tar.gz a/b.tar 10 else\n"),
+        ("echo $(cat a.csv | wc -l) `echo in`", "2 in\n"),
+        (
+            "echo {a,b}{1..2} '{a,b}' 'x$HOME' \"q\\\"r\" a\\ b",
+            'a1 a2 b1 b2 {a,b} x$HOME q"r a b\n',
+        ),
+        ("cat <<END\nhi $((1 + 1))\nEND", "hi 2\n"),
+        ("cat nowhere 2> /dev/null || echo no", "no\n"),
+        ("(cd folder; pwd); pwd", "/app/folder\n/app\n"),
+        ("[[ -f a.csv && ! -d a.csv ]] && echo file # a comment", "file\n"),
+        ("VALUE=3 python -c 'import os; print(os.environ[\"VALUE\"])'; echo [$VALUE]", "3\n[]\n"),
+        ("sed 's/x/z/' a.csv; sed -n 2p a.csv", "z,1\ny,2\ny,2\n"),
+        ("awk -F, 'NR>1 {print $2}' a.csv; cut -d, -f1 a.csv", "2\nx\ny\n"),
+        ("cat a.csv | tr ',' '\\n' | sort -r | head -n 1", "y\n"),
+        ("seq 2 | xargs -n1 echo; basename /a/b.txt .txt", "1\n2\nb\n"),
+        ("tar czf a.tgz a.csv && rm a.csv && tar xzf a.tgz && wc -l a.csv", "2 a.csv\n"),
+        ("zip -q a.zip a.csv && unzip -q -o a.zip -d out && ls out", "a.csv\n"),
+        ("wc -l a.csv a.csv; seq 5 -2 1; seq 2 1", WC_AND_SEQ),
+        ("touch 'b c'; find . -name 'b*' -print0 | xargs -0 ls", "./b c\n"),
+        ("set -e; false; echo never", ""),
+        ("echo $((2*(3+1))) $(( (1 + 2) * 3 ))", "8 9\n"),
+        ("echo $((1/0)); echo never", ""),
+        ("[ 1 -so 2 ]; grep '(' a.csv; unzip a.csv; echo still", "still\n"),
+        ("echo a; exit 3; echo never", "a\n"),
+    ],
+)
+def test_a_script_of_the_shell(session: Session, cell: RunCell, line: str, expected: str) -> None:
+    (session.workspace / "a.csv").write_text("x,1\ny,2\n")
+    (session.workspace / "folder").mkdir()
+    assert printed(cell, session, f"%%bash --no-raise-error\n{line}") == expected
+
+
+def test_a_shell_line_leaves_the_session_as_it_was(session: Session, cell: RunCell) -> None:
+    cell(session, "!mkdir inner; cd inner; export LEAKED=1")
+    assert (
+        cell(session, "import os\nos.getcwd(), 'LEAKED' in os.environ").value == "('/app', False)"
+    )
+
+
+def test_the_streams_of_a_script_are_two(session: Session, cell: RunCell) -> None:
+    ran = cell(session, "%%bash\necho out\necho err >&2")
+    assert (ran.stdout, ran.stderr) == ("out\n", "err\n")
+    assert cell(session, "!echo err >&2").stdout == "err\n", "a terminal has one"
+    assert cell(session, "%%bash --out o --err e\necho out\necho err >&2").stdout == ""
+    assert cell(session, "o, e").value == "('out\\n', 'err\\n')"
+
+
+def test_a_script_that_fails_fails_its_cell(session: Session, cell: RunCell) -> None:
+    for code in ("%%bash\nexit 3", "%%script false\nx", "%%python\n1/0", "%%sh\nls nowhere"):
+        assert cell(session, code).error.name == "CalledProcessError"
+    assert "ZeroDivisionError" in cell(session, "%%python3\n1/0").stderr
+    assert cell(session, "%%script false --no-raise-error\nskipped (").result.success
+    assert printed(cell, session, "%%script echo skipping\nskipped (") == "skipping\n"
+
+
+@pytest.mark.parametrize(
+    ("code", "value"),
+    [
+        ("list(f.ThreadPoolExecutor(4).map(abs, [-1, -2]))", "[1, 2]"),
+        ("[r.result() for r in f.as_completed([f.ProcessPoolExecutor().submit(abs, -3)])]", "[3]"),
+        ("str(f.ThreadPoolExecutor().submit(int, 'x').exception())[:7]", "'invalid'"),
+        ("m.Pool(2).map(abs, [-1]), m.Pool().starmap(pow, [(2, 3)])", "([1], [8])"),
+        ("m.Pool(2).apply_async(abs, (-1,)).get(timeout=1)", "1"),
+        ("list(m.pool.ThreadPool(2).imap_unordered(abs, [-1]))", "[1]"),
+        ("m.get_context('spawn').Pool(2).map(abs, [-4])", "[4]"),
+    ],
+)
+def test_pools_work_in_sequence(shared: Session, cell: RunCell, code: str, value: str) -> None:
+    imports = "import concurrent.futures as f, multiprocessing as m, multiprocessing.pool\n"
+    assert cell(shared, imports + code).value == value
+
+
+def test_a_wait_that_nothing_can_end_says_so(shared: Session, cell: RunCell) -> None:
+    ran = cell(shared, "import queue\nqueue.Queue().get()")
+    assert ran.error.name == "RuntimeError" and "no other thread" in ran.error.value
+    assert cell(shared, "queue.Queue().get(timeout=0.01)").error.name == "Empty"
+    assert cell(shared, "import threading\nthreading.Event().wait(0.01)").value == "False"
+
+
+@pytest.mark.parametrize("code", ["!pip install flask", "%pip install flask", "!pip3 install -q x"])
+def test_installing_says_what_to_do(shared: Session, cell: RunCell, code: str) -> None:
+    ran = cell(shared, code)
+    text = ran.stdout + ran.stderr
+    assert "packages cannot be installed" in text
+    assert "pip install --target workspace/site-packages" in text
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "open('r.txt', 'w').write('x; echo owned | sh')\n%pip install -r r.txt",
+        "!pip install 'x; echo owned | sh'",
+        "__import__('x; echo owned | sh')",
+    ],
+)
+def test_the_advice_is_one_harmless_line_for_a_shell(
+    shared: Session, cell: RunCell, code: str
+) -> None:
+    """A requirement may hold what a shell obeys, and somebody will copy the line."""
+    ran = cell(shared, code)
+    error = ran.result.error
+    said = ran.stdout + ran.stderr + (error.traceback[-1] if error is not None else "")
+    assert "workspace/site-packages 'x; echo owned | sh'" in said
+
+
+def test_a_missing_package_says_how_it_gets_here(shared: Session, cell: RunCell) -> None:
+    ran = cell(shared, "import flask.views")
+    assert ran.result.error is not None
+    assert "pip install --target workspace/site-packages flask" in ran.result.error.traceback[-1]
+    assert "module of your own goes into the workspace" in ran.result.error.traceback[-1]
+    for code in ("import pandas.nothere", "raise ModuleNotFoundError('no name')"):
+        ran = cell(shared, code)
+        assert ran.result.error is not None
+        assert "site-packages" not in "".join(ran.result.error.traceback)
+
+
+@pytest.mark.parametrize(
+    ("code", "advice"),
+    [
+        ("open('../data/table.csv')", "did you mean /data/table.csv?"),
+        ("open('data/table.csv')", "did you mean /data/table.csv?"),
+        ("open('/home/me/project/table.csv')", "did you mean /data/table.csv?"),
+        ("import numpy as np\nnp.loadtxt('table.csv')", "did you mean /data/table.csv?"),
+        ("open('C:/notes/here.txt')", "the workspace (/app) and the data folder (/data)"),
+        ("open('/home/me/here.txt')", "did you mean /app/here.txt?"),
+        ("import pathlib\npathlib.Path('folder').iterdir()", "the workspace (/app)"),
+        ("open('../other.csv', 'w')", "the workspace (/app) and the data folder (/data)"),
+    ],
+)
+def test_a_missing_file_says_where_files_are(
+    make_session: MakeSession, cell: RunCell, tmp_path: Path, code: str, advice: str
+) -> None:
+    """A notebook finds files beside it and around it; here it has two folders."""
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "table.csv").write_text("1\n")
+    session = make_session(mount_data_dir=str(tmp_path / "data"))
+    (session.workspace / "here.txt").write_text("here")
+    error = cell(session, code).result.error
+    assert error is not None and error.name == "FileNotFoundError"
+    assert advice in error.traceback[-1]
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "open('/data/absent.csv')",
+        "open('/usr/local/lib/absent')",
+        "raise FileNotFoundError('of my own')",
+        "raise FileNotFoundError",
+        "raise FileNotFoundError(2, 'not a name', b'x')",
+        "class Odd:\n    def __str__(self): raise ValueError\nraise FileNotFoundError(Odd())",
+    ],
+)
+def test_other_missing_things_are_left_alone(shared: Session, cell: RunCell, code: str) -> None:
+    error = cell(shared, code).result.error
+    assert error is not None and error.name == "FileNotFoundError"
+    assert "\n" not in error.traceback[-1].strip()
+
+
+def test_a_package_put_beside_the_notebook_is_found(session: Session) -> None:
+    assert not session.execute("import beside").success
+    folder = session.workspace / "site-packages" / "beside"
+    folder.mkdir(parents=True)
+    (folder / "__init__.py").write_text("value = 5")
+    assert session.execute("import beside; print(beside.value)").stdout == "5\n"
+
+
+def test_installing_what_is_there_is_fine(shared: Session, cell: RunCell) -> None:
+    assert "already satisfied: numpy" in printed(cell, shared, "%pip install numpy")
+    ran = cell(shared, "%conda install numpy")
+    assert ran.result.error is not None and "%pip" in ran.result.error.value
+
+
+def test_pip_lists_what_is_there(shared: Session, cell: RunCell) -> None:
+    listed = printed(cell, shared, "!pip list")
+    assert "numpy" in listed and "pandas" in listed
+    assert "ipython==" in printed(cell, shared, "%pip freeze").lower()
+
+
+# What a sandbox cannot do.
+
+
+def one_sentence(ran: Cell) -> str:
+    """The only thing a refused cell says."""
+    error = ran.result.error
+    text = error.value if error is not None else (ran.stdout + ran.stderr).strip()
+    assert "\n" not in text and len(text) < 300, text
+    return text
+
+
+@pytest.mark.parametrize("code", ["%%script perl\n1", "%%perl\n1"])
+def test_processes_are_refused(shared: Session, cell: RunCell, code: str) -> None:
+    assert PROCESSES in one_sentence(cell(shared, code))
+
+
+@pytest.mark.parametrize(
+    "code", ["!gcc x.c", "!ls | gcc", "%%bash\ngcc x.c", "found = !gcc\nfound"]
+)
+def test_an_unknown_command_says_where_those_there_are_stand(
+    shared: Session, cell: RunCell, code: str
+) -> None:
+    ran = cell(shared, code)
+    text = ran.stdout + ran.stderr + "".join(e.data["text/plain"] for e in ran.of(ResultEvent))
+    assert "gcc: command not found in the sandbox ('help' lists those that are there)" in text
+    assert "grep, gunzip, gzip, head, help, hostname, ls" in printed(cell, shared, "!help")
+
+
+@pytest.mark.parametrize(
+    "code",
+    ["!git clone https://127.0.0.1/x",
+     "import socket\nsocket.create_connection(('127.0.0.1', 80))",
+     "import socket\nsocket.socket()",
+     "import socket\nsocket.getaddrinfo('localhost', 80)",
+     "import urllib.request\nurllib.request.urlopen('http://127.0.0.1/')",
+     "import pandas\npandas.read_csv('https://127.0.0.1/a.csv')",
+     "import http.client\nhttp.client.HTTPConnection('127.0.0.1').request('GET', '/')",
+     "import http.client\nhttp.client.HTTPSConnection('127.0.0.1').request('GET', '/')",
+     "import socket\nsocket.gethostbyname('localhost')"],
+)  # fmt: skip
+def test_the_network_is_refused(shared: Session, cell: RunCell, code: str) -> None:
+    assert NETWORK in one_sentence(cell(shared, code))
+
+
+def test_refusals_end_nothing(make_session: MakeSession, cell: RunCell) -> None:
+    session = make_session()
+    cell(session, "kept = 1")
+    for code in ("%%perl\n1", "!gcc x.c", "import socket\nsocket.socket()"):
+        assert not cell(session, code).result.rolled_back
+    assert cell(session, "kept").value == "1"
+
+
+def test_run_in_executor_runs_now(session: Session, cell: RunCell) -> None:
+    code = "import asyncio\nawait asyncio.to_thread(lambda: 5)"
+    assert cell(session, code).value == "5"
+
+
+def test_commands_stream(session: Session) -> None:
+    """A command's text is an event like any other, in its place between two prints."""
+    texts: list[str] = []
+
+    def on_event(event: object) -> None:
+        if isinstance(event, StreamEvent):
+            texts.append(event.text)
+
+    session.execute("print('a')\n!echo b\nprint('c')", on_event=on_event)
+    assert "".join(texts) == "a\nb\nc\n"
+
+
+def test_the_interpreter_is_found_by_its_path(shared: Session, cell: RunCell) -> None:
+    text = printed(cell, shared, "import sys\n!{sys.executable} -m pip install numpy")
+    assert "already satisfied: numpy" in text
+
+
+def test_requirements_are_read(session: Session, cell: RunCell) -> None:
+    (session.workspace / "wanted.txt").write_text("numpy>=1  # for arrays\nflask\n")
+    text = cell(session, "!pip install -r wanted.txt").stdout
+    assert "already satisfied: numpy" in text and "site-packages flask\n" in text
+
+
+def test_store_and_rerun_are_there_from_the_start(session: Session, cell: RunCell) -> None:
+    cell(session, "kept = 5")
+    assert printed(cell, session, "%store kept") == "Stored 'kept' (int)\n"
+    cell(session, "print('said twice')")
+    assert "said twice" in printed(cell, session, "%rerun")
+    assert "%rerun" in printed(cell, session, "%history -l 1")
+
+
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [("ssl", "needs a whole operating system"), ("ipywidgets", "there are no widgets")],
+)
+def test_a_missing_module_that_cannot_be_added_says_so(
+    shared: Session, cell: RunCell, name: str, reason: str
+) -> None:
+    error = cell(shared, f"import {name}").result.error
+    assert error is not None and reason in error.traceback[-1]
+    assert "site-packages" not in "".join(error.traceback)
+
+
+def test_going_home_makes_the_folder(session: Session, cell: RunCell) -> None:
+    assert printed(cell, session, "%cd ~").strip() == "/app/.wasm_kernel/home"
+
+
+def test_a_data_set_that_is_not_there_says_what_to_do(shared: Session, cell: RunCell) -> None:
+    ran = cell(shared, "import statsmodels.api as sm\nsm.datasets.heart.load()")
+    assert ran.error.name == "FileNotFoundError"
+    assert "this data set is not in the sandbox" in "".join(ran.error.traceback)
+
+
+def test_argparse_has_a_name_for_the_program(shared: Session, cell: RunCell) -> None:
+    ran = cell(shared, "import argparse\nargparse.ArgumentParser().parse_args(['--no'])")
+    assert "notebook: error: unrecognized arguments: --no" in ran.stderr
+
+
+def test_a_figure_without_a_screen_is_not_warned_about(shared: Session, cell: RunCell) -> None:
+    code = (
+        "import matplotlib, matplotlib.pyplot as plt\nmatplotlib.use('Agg')\n"
+        "plt.plot([1])\nplt.show()\nplt.close('all')\n%matplotlib inline"
+    )
+    ran = cell(shared, code)
+    assert ran.result.success and ran.stderr == ""

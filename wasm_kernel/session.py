@@ -1,0 +1,612 @@
+"""A live session: an IPython inside the guest whose every cell commits or rolls back.
+
+Speaks cells, history and checkpoints; knows nothing of Jupyter's messages.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+from wasm_kernel.core import texts
+from wasm_kernel.core.errors import (
+    GuestProtocolError,
+    SandboxExecutionError,
+    SavedSessionError,
+    SessionClosedError,
+    VariableTransferError,
+)
+from wasm_kernel.core.events import OnEvent
+from wasm_kernel.core.logging import SandboxLogger
+from wasm_kernel.core.models import CellError, ExecutionPolicy, Limit, SandboxResult
+from wasm_kernel.core.policies import NOTEBOOK_POLICY
+from wasm_kernel.core.units import format_bytes
+from wasm_kernel.host import descriptors, parked
+from wasm_kernel.host.guest import AtRest, Exited, Program, Returned
+from wasm_kernel.host.journal import Journal, Quota
+from wasm_kernel.host.pages import CommittedMemory, strategy
+from wasm_kernel.host.preimages import Preimages
+from wasm_kernel.host.streams import OutputStream
+from wasm_kernel.host.watch import runs_guest
+from wasm_kernel.host.workspace import Workspace
+from wasm_kernel.host.world import VirtualWorld
+from wasm_kernel.runtimes.python import artifacts, values
+from wasm_kernel.runtimes.python.conversation import OVERHEAD_FUEL, Fuel
+from wasm_kernel.runtimes.python.image import HEADROOM_BYTES, Layout, ensure_image
+from wasm_kernel.runtimes.python.live import Answer, LiveInterpreter
+from wasm_kernel.runtimes.python.outputs import CellOutputs, error_of
+from wasm_kernel.runtimes.python.prepare import ensure_program
+from wasm_kernel.runtimes.python.sandbox import (
+    check_code,
+    file_changes,
+    is_out_of_memory,
+    limit_of,
+    plain_text,
+)
+from wasm_kernel.timeline import Step, Timeline
+
+UNDO_FILE_BYTES = 512 * 1024 * 1024
+"""Copies of files that cells replaced; a larger file cannot be put back, and the result says so."""
+
+QUESTION_FUEL = 30_000_000_000
+"""What a completion or an inspection may use."""
+
+_SAVED_FORMAT = 1
+_REASON_MAX = 1000
+
+
+class Session:
+    """A notebook's interpreter. Whoever makes it closes it."""
+
+    def __init__(
+        self,
+        policy: ExecutionPolicy = NOTEBOOK_POLICY,
+        workspace: str | Path | None = None,
+        *,
+        image: str = "notebook",
+        wasm_binary_path: str | Path | None = None,
+        logger: SandboxLogger | None = None,
+        memory_strategy: type[CommittedMemory] | None = None,
+    ) -> None:
+        binary = Path(wasm_binary_path) if wasm_binary_path else artifacts.default_binary()
+        program = ensure_program(binary)
+        if not program.is_reactor:
+            raise SandboxExecutionError(
+                f"{binary} runs one script and ends; a live session needs the reactor that "
+                "`wasm-kernel setup` fetches"
+            )
+        if image != "notebook":
+            raise SandboxExecutionError(
+                f"a session starts from the notebook image, not from {image!r}"
+            )
+        layout = Layout(binary, policy.guest_mount_path, policy.guest_data_path or "/data")
+        started_from = ensure_image(program, layout, image)
+        if started_from.size + HEADROOM_BYTES > policy.memory_bytes:
+            needed = format_bytes(started_from.size + HEADROOM_BYTES)
+            raise SandboxExecutionError(
+                f"a session needs at least {needed} of memory for its {image} image; "
+                f"memory_bytes is {format_bytes(policy.memory_bytes)}"
+            )
+        memory = (memory_strategy or strategy())(started_from, policy.memory_bytes)
+        try:
+            self._begin(program, layout, policy, Path(workspace or policy.mount_host_dir), memory)
+        except BaseException:
+            memory.close()
+            raise
+        self._image = image
+        self.logger = logger if logger is not None else SandboxLogger()
+
+    def _begin(
+        self,
+        program: Program,
+        layout: Layout,
+        policy: ExecutionPolicy,
+        workspace: Path,
+        memory: CommittedMemory,
+    ) -> None:
+        self.policy = policy
+        self._program = program
+        self._layout = layout
+        self._lock = threading.Lock()
+        self._is_closed = False
+        self._folder = Workspace(workspace)
+        self._quota = Quota(policy.workspace_max_bytes, policy.workspace_max_files)
+        self._preimages = Preimages(UNDO_FILE_BYTES)
+        self._live = LiveInterpreter(program, layout, policy, self._folder, memory)
+        self._timeline = Timeline()
+        self.execution_count = 0
+
+    # Running cells.
+
+    def execute(
+        self,
+        code: str,
+        *,
+        on_event: OnEvent | None = None,
+        silent: bool = False,
+        store_history: bool = True,
+        user_expressions: dict[str, str] | None = None,
+        allow_stdin: bool = False,
+        settle: bool = True,
+    ) -> SandboxResult:
+        """Run a cell. It commits, or it never happened; either way the answer is a result.
+
+        Without ``settle`` the answer comes while the pages are still being committed, and does
+        not say how many they are; the next operation waits for the rest.
+        """
+        check_code(code, self.policy)
+        with self._entered():
+            started = time.perf_counter()
+            self.logger.log_execution_start("python", self.policy, workspace=str(self._folder.root))
+            request = {
+                "op": "execute",
+                "code": code,
+                "silent": silent,
+                "store_history": store_history,
+                "user_expressions": user_expressions or {},
+            }
+            result = self._run_cell(request, on_event, allow_stdin)
+            if settle:
+                result.pages_committed = self._settle()
+            result.duration_ms = (time.perf_counter() - started) * 1000
+            self.logger.log_execution_complete(result)
+            return result
+
+    def _run_cell(
+        self, request: dict[str, Any], on_event: OnEvent | None, allow_stdin: bool
+    ) -> SandboxResult:
+        outputs = CellOutputs(
+            self.policy,
+            on_event,
+            allow_stdin=allow_stdin,
+            is_stopped=lambda: self._live.is_stopped,
+        )
+        # Files may have come and gone since the last cell: what there is is measured anew.
+        self._quota.used = None
+        journal = Journal(self._folder, self._quota, self._preimages)
+        fuel = Fuel(self.policy.fuel_budget, OVERHEAD_FUEL)
+        try:
+            answer = self._live.request(
+                request,
+                [],
+                fuel=fuel,
+                journal=journal,
+                stdout=outputs.stdout,
+                stderr=outputs.stderr,
+                handlers=outputs.handlers,
+                timeout=self.policy.timeout_seconds,
+                max_bytes=self.policy.display_max_bytes + (64 << 20),
+            )
+        except BaseException:
+            self._live.forget()
+            journal.rollback()
+            raise
+        result = SandboxResult.model_construct(
+            success=False,
+            workspace_path=str(self._folder.root),
+            fuel_consumed=fuel.user_consumed,
+            fuel_overhead=fuel.shell_consumed,
+            memory_used_bytes=answer.memory_bytes,
+            memory_peak_bytes=answer.memory_bytes,
+            guest_ms=answer.guest_seconds * 1000,
+            stdout_bytes=outputs.stdout.written,
+            stderr_bytes=outputs.stderr.written,
+        )
+        if answer.is_sound and answer.failure is None:
+            self._commit(result, answer, journal, outputs)
+        else:
+            self._roll_back(result, answer, journal, outputs, fuel)
+        result.stdout, result.stderr = outputs.stdout.finish(), outputs.stderr.finish()
+        result.stdout_truncated = outputs.stdout.truncated
+        result.stderr_truncated = outputs.stderr.truncated
+        return result
+
+    def _commit(
+        self, result: SandboxResult, answer: Answer, journal: Journal, outputs: CellOutputs
+    ) -> None:
+        assert answer.reply is not None
+        reply = answer.reply.header
+        changes = file_changes(journal.changes())
+        journal.seal()
+        count = reply.get("execution_count")
+        self._keep(journal, count if isinstance(count, int) and 0 <= count < 2**31 else None)
+        result.execution_count = self.execution_count
+        result.files = changes
+        for change in changes:
+            getattr(result, f"files_{change.change}").append(change.path)
+        if "failed" in reply:
+            # The shell itself failed: a cell can replace any part of it.
+            sentence = texts.shell_failed(_reason(reply))
+            self._fail(result, outputs, "SandboxError", sentence)
+        elif isinstance(reply.get("error"), dict):
+            result.error = error_of(reply["error"])
+            result.exit_code = 1
+            if is_out_of_memory(result.error):
+                result.limit = Limit.MEMORY
+            elif journal.quota_hit:
+                result.limit = Limit.WORKSPACE
+        result.success = result.error is None
+        result.user_expressions = outputs.expressions(answer.reply)
+        result.metadata = {
+            "exit": reply.get("exit") is True,
+            "not_restorable": sorted(set(journal.unrestorable)),
+        }
+
+    def _roll_back(
+        self,
+        result: SandboxResult,
+        answer: Answer,
+        journal: Journal,
+        outputs: CellOutputs,
+        fuel: Fuel,
+    ) -> None:
+        self._live.forget()
+        lost = journal.rollback()
+        result.rolled_back = True
+        result.limit = limit_of(answer.outcome, answer.memory_bytes, self.policy)
+        result.exit_code = 130 if result.limit is Limit.INTERRUPTED else 1
+        result.execution_count = self.execution_count
+        result.memory_used_bytes = self._live.memory.size
+        name, sentence = self._ending(result.limit, answer, fuel)
+        sentence += "; the cell was rolled back: variables and files are as before it"
+        if lost:
+            sentence += f" (except {', '.join(lost)}: too large to be kept, or changed since)"
+        self._fail(result, outputs, name, sentence)
+        result.metadata = {"exit": False, "not_restorable": lost}
+        self._live.renew(Journal(self._folder, self._quota, self._preimages))
+
+    @staticmethod
+    def _fail(result: SandboxResult, outputs: CellOutputs, name: str, sentence: str) -> None:
+        """An error that the host reports, not the cell's own code."""
+        result.error = CellError.model_construct(
+            name=name, value=sentence, traceback=[f"{name}: {sentence}"]
+        )
+        result.exit_code = result.exit_code or 1
+        outputs.error(name, sentence, result.error.traceback)
+
+    def _ending(self, limit: Limit, answer: Answer, fuel: Fuel) -> tuple[str, str]:
+        if limit is Limit.FUEL and fuel.shell_left == 0:
+            return texts.LIMIT_NAMES[limit], texts.SHELL_OUT_OF_FUEL
+        if limit is not Limit.NONE:
+            return texts.LIMIT_NAMES[limit], texts.limit_sentence(limit, self.policy)
+        if answer.failure is not None:
+            return "SandboxError", f"the host failed while it served the cell: {answer.failure!r}"
+        if isinstance(answer.outcome, Exited):
+            return "ProcessExit", f"the cell ended its process with code {answer.outcome.code}"
+        if isinstance(answer.outcome, Returned):
+            return "SandboxError", texts.NO_ANSWER
+        return "Aborted", texts.ABORTED
+
+    def interrupt(self) -> None:
+        """Stop the running cell; it is rolled back. Safe from any thread, at any time."""
+        self._live.interrupt()
+
+    # Questions about the code; what they do to memory and files is not kept.
+
+    def complete(self, code: str, cursor: int | None = None) -> dict[str, Any]:
+        """Completions: ``matches``, ``start``, ``end`` and the type of each."""
+        place = len(code) if cursor is None else cursor
+        return self._ask({"op": "complete", "code": code, "cursor": place})
+
+    def inspect(self, code: str, cursor: int | None = None, detail: int = 0) -> dict[str, Any]:
+        """What is known about the name at a place: ``found`` and ``data``."""
+        place = len(code) if cursor is None else cursor
+        return self._ask({"op": "inspect", "code": code, "cursor": place, "detail": detail})
+
+    def is_complete(self, code: str) -> dict[str, Any]:
+        """Whether a cell could run as it is: ``status`` and ``indent``."""
+        return self._ask({"op": "is_complete", "code": code})
+
+    def history(self, access: str = "range", **options: Any) -> list[Any]:
+        """Inputs of this session as ``[session, line, text]``."""
+        answer = self._ask({"op": "history", "access": access, **options})
+        rows = answer.get("history")
+        return rows if isinstance(rows, list) else []
+
+    # Variables.
+
+    def put(self, name: str, value: Any) -> None:
+        """Bind a variable of the guest to a value that is only data."""
+        described, buffers = values.encode(value)
+        request = {"op": "put", "name": values.check_name(name), "value": described}
+        with self._entered():
+            answer, journal = self._request(request, buffers)
+            reason = self._why_failed(answer)
+            if reason:
+                self._live.forget()
+                journal.rollback()
+                raise VariableTransferError(f"{name} could not be passed in: {reason}")
+            self._keep(journal, None, is_input=True)
+
+    def get(self, name: str) -> Any:
+        """The value of a variable of the guest, as far as it is only data."""
+        answer, _ = self._locked_request({"op": "get", "name": values.check_name(name)}, [])
+        reason = self._why_failed(answer)
+        if reason:
+            raise VariableTransferError(f"{name} could not be passed out: {reason}")
+        reply = answer.reply
+        assert reply is not None
+        if "missing" in reply.header:
+            raise VariableTransferError(f"there is no variable {name}")
+        if "type" in reply.header:
+            raise values.cannot_cross(str(reply.header["type"])[:200])
+        return values.decode(reply.header.get("value"), reply.buffers)
+
+    @staticmethod
+    def _why_failed(answer: Answer) -> str:
+        """Why a transfer did not succeed; empty if it did."""
+        if answer.failure is not None:
+            return f"the host failed: {answer.failure!r}"
+        if not answer.is_sound or answer.reply is None:
+            return "the guest ended"
+        return _reason(answer.reply.header) if "failed" in answer.reply.header else ""
+
+    # Undo, checkpoints, fork, park.
+
+    def undo(self, cells: int = 1) -> list[str]:
+        """Take back the last cells; returns the files that could not be put back."""
+        with self._entered():
+            return self._step_back(self._timeline.steps_of(cells))
+
+    def _step_back(self, steps: int) -> list[str]:
+        failed: set[str] = set()
+        for _ in range(steps):
+            step = self._timeline.pop()
+            self._live.revert(step.commit.result(), step.rest_before, was_started=step.was_started)
+            failed.update(step.journal.rollback(spare=frozenset(step.journal.touched())))
+            self.execution_count = step.count_before
+        return sorted(failed)
+
+    def checkpoint(self, name: str) -> None:
+        """Give the present state a name to come back to."""
+        with self._entered():
+            self._timeline.name(name)
+
+    def restore(self, name: str) -> list[str]:
+        """Go back to a checkpoint; returns the files that could not be put back."""
+        with self._entered():
+            return self._step_back(self._timeline.steps_to(name))
+
+    def checkpoints(self) -> list[str]:
+        """The names of the checkpoints, oldest first."""
+        with self._entered():
+            return self._timeline.names()
+
+    @property
+    def undo_depth(self) -> int:
+        """How many cells can be taken back."""
+        with self._entered():
+            return self._timeline.depth
+
+    def fork(self, workspace: str | Path | None = None) -> Session:
+        """A second session that goes on from here, independent of this one.
+
+        It shares this session's workspace unless it is given a folder of its own, which gets a
+        copy of the files if it does not exist yet.
+        """
+        with self._entered():
+            folder = self._folder.root if workspace is None else Path(workspace)
+            if workspace is not None and not folder.exists():
+                self._folder.copy_to(folder)
+            twin = Session.__new__(Session)
+            twin._begin(self._program, self._layout, self.policy, folder, self._live.memory.fork())
+            twin._image, twin.logger = self._image, self.logger
+            twin.execution_count = self.execution_count
+            twin._live.resume(self._live.rest, {} if self._live.is_started else None)
+            return twin
+
+    def save(self, path: str | Path) -> int:
+        """Park the session in a file; returns its size. The workspace stays where it is."""
+        with self._entered():
+            header = {
+                "format": _SAVED_FORMAT,
+                "image": self._image,
+                "image_key": self._live.memory.image.key,
+                "execution_count": self.execution_count,
+                "started": self._live.is_started,
+                "world": dict(vars(self._live.rest.world)),
+                "descriptors": descriptors.to_json(self._live.rest.descriptors),
+            }
+            return parked.write(Path(path), header, self._live.memory)
+
+    @classmethod
+    def load(
+        cls,
+        path: str | Path,
+        *,
+        policy: ExecutionPolicy = NOTEBOOK_POLICY,
+        workspace: str | Path | None = None,
+        wasm_binary_path: str | Path | None = None,
+        logger: SandboxLogger | None = None,
+    ) -> Session:
+        """Resume a parked session under a policy of yours: nothing in the file loosens it."""
+        with parked.Parked(Path(path)) as file:
+            header = file.header
+            image = header.get("image")
+            if header.get("format") != _SAVED_FORMAT or image != "notebook":
+                raise SavedSessionError(f"{path} was saved by another version of wasm-kernel")
+            if header["size"] > policy.memory_bytes:
+                raise SavedSessionError(
+                    f"{path} has {format_bytes(header['size'])} of memory; the policy allows "
+                    f"{format_bytes(policy.memory_bytes)} (memory_bytes)"
+                )
+            session = cls(
+                policy, workspace, image=image, wasm_binary_path=wasm_binary_path, logger=logger
+            )
+            try:
+                memory = session._live.memory
+                if header.get("image_key") != memory.image.key:
+                    raise SavedSessionError(
+                        f"{path} was saved on another image: the Python runtime, IPython or "
+                        "wasm-kernel changed since, or the folders have other names"
+                    )
+                file.load_into(memory)
+                session._live.resume(
+                    AtRest(
+                        VirtualWorld.resumed(header.get("world"), policy.seed),
+                        descriptors.from_json(
+                            header.get("descriptors"), session._layout.descriptors()
+                        ),
+                    ),
+                    policy.env if header.get("started") is True else None,
+                )
+                count = header.get("execution_count")
+                session.execution_count = count if isinstance(count, int) and count >= 0 else 0
+            except BaseException:
+                session.close()
+                raise
+            return session
+
+    def change_policy(self, policy: ExecutionPolicy) -> None:
+        """Go on under other limits; open cells are not affected, there are none."""
+        with self._entered():
+            fixed = ("guest_mount_path", "guest_data_path", "mount_data_dir", "deterministic")
+            changed = [n for n in fixed if getattr(policy, n) != getattr(self.policy, n)]
+            if changed:
+                raise SandboxExecutionError(f"{changed[0]} cannot be changed in a live session")
+            if policy.memory_bytes < self._live.memory.size:
+                raise SandboxExecutionError(
+                    f"the session already has {format_bytes(self._live.memory.size)} of memory"
+                )
+            self.policy = policy
+            self._quota.max_bytes = policy.workspace_max_bytes
+            self._quota.max_files = policy.workspace_max_files
+            self._live.change_policy(policy)
+
+    # Ownership.
+
+    def close(self) -> None:
+        """End the session and free everything it holds; a running cell is interrupted."""
+        if runs_guest():
+            raise SandboxExecutionError("a cell's own event handler cannot close its session")
+        self._live.interrupt()
+        with self._lock:
+            if self._is_closed:
+                return
+            self._is_closed = True
+            with contextlib.suppress(Exception):
+                self._live.settle()
+            self._live.close()
+            self._preimages.close()
+            self._folder.close()
+
+    def __enter__(self) -> Session:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    @property
+    def workspace(self) -> Path:
+        """The folder the guest sees as ``/app``."""
+        return self._folder.root
+
+    @property
+    def memory_bytes(self) -> int:
+        """Linear memory of the committed state."""
+        with self._entered():
+            return self._live.memory.size
+
+    @property
+    def committed_pages(self) -> int:
+        """Pages of the committed state that differ from the image, 4,096 bytes each."""
+        with self._entered():
+            return self._live.memory.pages
+
+    def _entered(self) -> _Entered:
+        return _Entered(self)
+
+    def _ask(self, request: dict[str, Any]) -> dict[str, Any]:
+        answer, _ = self._locked_request(request, [])
+        if answer.reply is None:
+            raise GuestProtocolError("the question used up its limits and was given up")
+        if "failed" in answer.reply.header:
+            raise GuestProtocolError(_reason(answer.reply.header))
+        return answer.reply.header
+
+    def _locked_request(
+        self, request: dict[str, Any], buffers: list[bytes]
+    ) -> tuple[Answer, Journal]:
+        with self._entered():
+            answer, journal = self._request(request, buffers)
+            journal.rollback()
+            self._live.take_back(is_sound=answer.is_sound)
+            return answer, journal
+
+    def _request(self, request: dict[str, Any], buffers: list[bytes]) -> tuple[Answer, Journal]:
+        journal = Journal(self._folder, self._quota, self._preimages)
+        answer = self._live.request(
+            request,
+            buffers,
+            fuel=Fuel(1, QUESTION_FUEL),
+            journal=journal,
+            stdout=OutputStream(0),
+            stderr=OutputStream(0),
+            timeout=self.policy.timeout_seconds,
+            max_bytes=1 << 30,
+        )
+        return answer, journal
+
+    def _keep(self, journal: Journal, count: int | None, *, is_input: bool = False) -> None:
+        """Commit what the last request did, and keep what it takes to undo it.
+
+        The pages are compared and copied beside whatever the caller does next; the next
+        operation waits for the end of that.
+        """
+        self._timeline.append(
+            Step(
+                commit=self._live.commit(),
+                journal=journal,
+                count_before=self.execution_count,
+                rest_before=self._live.rest,
+                was_started=self._live.is_started,
+                is_input=is_input,
+            )
+        )
+        if count is not None:
+            self.execution_count = count
+
+    def _settle(self) -> int:
+        """Wait for the last commit; returns its pages, 0 where there is none to wait for."""
+        if not self._live.is_committing:
+            return 0
+        try:
+            self._live.settle()
+        except Exception as error:
+            self._is_closed = True
+            raise SandboxExecutionError(
+                f"the state after the last cell could not be kept ({error}); the session is lost: "
+                "start a new one, or resume a saved one"
+            ) from error
+        return self._timeline.settle()
+
+
+class _Entered:
+    """Holds a session for one operation: one at a time, and only while it is open."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+
+    def __enter__(self) -> None:
+        session = self._session
+        if not session._lock.acquire(blocking=False):
+            raise SandboxExecutionError("the session is busy: one cell at a time")
+        try:
+            if session._is_closed:
+                raise SessionClosedError("the session is closed")
+            session._settle()
+            session._folder.require_present()
+        except BaseException:
+            session._lock.release()
+            raise
+
+    def __exit__(self, *_: object) -> None:
+        self._session._lock.release()
+
+
+def _reason(reply: dict[str, Any]) -> str:
+    """What the guest says about its failure, as far as a sentence has room for it."""
+    return plain_text(str(reply["failed"])[:_REASON_MAX])
