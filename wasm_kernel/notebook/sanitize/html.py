@@ -1,0 +1,245 @@
+"""HTML: parsed by nh3 with our lists, its names, styles and addresses written anew, and boxed in.
+
+Nothing the page receives was copied from the guest without having been parsed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import html
+import re
+from collections.abc import Callable
+from urllib.parse import unquote
+
+from wasm_kernel.core.data import dataclass, field
+from wasm_kernel.notebook.sanitize import tex, texts
+from wasm_kernel.notebook.sanitize.css import stylesheet
+from wasm_kernel.notebook.sanitize.guard import bounded
+from wasm_kernel.notebook.sanitize.images import PIXELS_MAX, image_bytes, raster_image
+from wasm_kernel.notebook.sanitize.names import NO_MATH
+from wasm_kernel.notebook.sanitize.refusal import Refused
+from wasm_kernel.notebook.sanitize.rules import CLEANER, WRITERS
+from wasm_kernel.notebook.sanitize.svg import svg_picture
+from wasm_kernel.notebook.sanitize.tables import known_table
+from wasm_kernel.notebook.sanitize.terminal import BIDI
+from wasm_kernel.notebook.sanitize.texts import too_large
+
+SCOPE = "wkscope-"
+# Whatever the content's own styles say, it is painted inside this box and scrolls in it; a page
+# that one output made endless could not be scrolled past it.
+_BOX = '<div style="contain:content;overflow:auto;max-height:50000px">'
+_DRAWINGS_MAX = 50
+
+_STYLE_START = re.compile(r"<style[^<>]*>", re.IGNORECASE)
+_STYLE_END = re.compile(r"</style[^<>]*>", re.IGNORECASE)
+_INVISIBLE_BYTES = bytes({*range(32), 127} - {9, 10, 13})
+_INVISIBLE = re.compile(rf"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f{BIDI}\ud800-\udfff]")
+_TAG = re.compile(r'<([a-z][a-z0-9]*)((?: [a-z-]+="[^"]*")+)>')
+_ATTRIBUTE = re.compile(r' ([a-z-]+)="([^"]*)"')
+_ACTIVE = re.compile(
+    r"<(?:script|iframe)\b|<[a-z][^<>]{0,2000}?[\s\"'/]on[a-z]{3,30}\s*=", re.IGNORECASE
+)
+_FRAME = re.compile(r"<iframe\b[^<>]{0,2000}?\ssrc\s*=", re.IGNORECASE)
+_PLAYER = re.compile(r"<(?:audio|video)\b", re.IGNORECASE)
+_EMBEDDED = re.compile(
+    r"<(?:applet|button|canvas|embed|form|frame|input|math|object|select|textarea)\b",
+    re.IGNORECASE,
+)
+# The diagram that scikit-learn shows of every estimator: its script only copies names and adapts
+# colours, and a sentence about it after each fit would hide the warnings that matter.
+_DIAGRAM = 'class="sk-top-container'
+_RASTER = re.compile(r"data:(image/(?:png|jpeg|gif|webp));base64,", re.IGNORECASE)
+_DRAWING = re.compile(r"data:image/svg\+xml(?:;charset=[a-z0-9-]{1,20}|;utf8)?(;base64)?,", re.I)
+_OWN_DRAWING = "data:image/x-drawing,"
+
+
+@dataclass(frozen=True)
+class CleanHtml:
+    """HTML for the page and what had to go."""
+
+    html: str
+    notes: list[str] = field(default_factory=list)
+
+
+def needs_script(text: str) -> bool:
+    """Whether HTML has parts that only work with script."""
+    return _ACTIVE.search(text) is not None
+
+
+def clean_html(text: str, limit: int) -> CleanHtml:
+    """The static part of some HTML, in a box of its own."""
+    if len(text) > limit:
+        raise Refused(too_large(limit))
+    body, styles = _styles_apart(text)
+    table = known_table(body)
+    notes: list[str] = []
+    if table is None:
+        table = _Rewriter(limit, notes).rewritten(body)
+        if _DIAGRAM not in text:
+            notes[:0] = _left_out(text)
+    return CleanHtml(_boxed(_visible(table), styles, notes), notes)
+
+
+def _left_out(text: str) -> list[str]:
+    """What the page does not get of this HTML, in the one sentence that helps most."""
+    without_frames = _FRAME.sub("", text)
+    if needs_script(without_frames):
+        return [texts.INTERACTIVE_LEFT_OUT]
+    if without_frames != text:
+        return [texts.FRAMES_LEFT_OUT]
+    if _PLAYER.search(text):
+        return [texts.PLAYERS_LEFT_OUT]
+    return [texts.EMBEDDED_LEFT_OUT] if _EMBEDDED.search(text) else []
+
+
+def _styles_apart(text: str) -> tuple[str, list[str]]:
+    """The text without its style elements, and their content.
+
+    Where this and the parser disagree about what is a style element, only looks are lost: the
+    parser drops what is left of them, and their content is written anew.
+    """
+    parts: list[str] = []
+    styles: list[str] = []
+    position = 0
+    while start := _STYLE_START.search(text, position):
+        end = _STYLE_END.search(text, start.end())
+        parts.append(text[position : start.start()])
+        styles.append(text[start.end() : end.start() if end else len(text)])
+        position = end.end() if end else len(text)
+    return ("".join(parts) + text[position:], styles) if styles else (text, styles)
+
+
+def _visible(text: str) -> str:
+    """The text without control characters and marks that reorder it."""
+    if text.isascii():
+        return text.encode("ascii").translate(None, _INVISIBLE_BYTES).decode("ascii")
+    return _INVISIBLE.sub("", text)
+
+
+def _boxed(body: str, styles: list[str], notes: list[str]) -> str:
+    no_math = ""
+    if tex.has_math(body):
+        if tex.is_too_much(body):
+            no_math = f' class="{NO_MATH}"'
+            notes.append(texts.MATH_NOT_TYPESET)
+        defused = tex.defused(body)
+        if defused != body and not no_math:
+            notes.append(texts.MATH_COMMANDS_OFF)
+        body = defused
+    if not styles:
+        return f"{_BOX}<div{no_math}>{body}</div></div>"
+    sheet = "\n".join(styles)
+    digest = hashlib.blake2b((sheet + body).encode("utf-8", "replace"), digest_size=6).hexdigest()
+    scope = SCOPE + digest
+    rules = stylesheet(sheet, scope)
+    classes = f"{scope} {NO_MATH}" if no_math else scope
+    style = f"<style>{rules}</style>" if rules else ""
+    return f'{_BOX}<div class="{classes}">{style}{body}</div></div>'
+
+
+class _Rewriter:
+    """Takes one HTML text through the parser and its attributes through our lists."""
+
+    def __init__(self, limit: int, notes: list[str]) -> None:
+        self._limit = limit
+        self._notes = notes
+        self._pixels_left = 2 * PIXELS_MAX
+        self._drawings: list[str] = []
+        self._written: dict[str, str] = {}
+
+    def rewritten(self, text: str) -> str:
+        text = bounded(self._with_drawings_apart(text))
+        return _TAG.sub(self._tag, parsed(text))
+
+    def _with_drawings_apart(self, text: str) -> str:
+        """Drawings inside the HTML become pictures, like drawings that come alone."""
+        parts = []
+        position = 0
+        while len(self._drawings) < _DRAWINGS_MAX:
+            start = text.find("<svg", position)
+            end = text.find("</svg>", start) if start >= 0 else -1
+            if end < 0:
+                break
+            end += len("</svg>")
+            parts.append(text[position:start])
+            try:
+                picture = svg_picture(text[start:end], self._limit)
+            except Refused:
+                self._note(texts.EMBEDDED_LEFT_OUT)
+            else:
+                parts.append(f'<img src="{_OWN_DRAWING}{len(self._drawings)}">')
+                self._drawings.append(picture)
+            position = end
+        return "".join(parts) + text[position:]
+
+    def _note(self, note: str) -> None:
+        if note not in self._notes:
+            self._notes.append(note)
+
+    def _tag(self, match: re.Match[str]) -> str:
+        if match[1] == "img":
+            return self._image(match[2])
+        known = self._written.get(match[2])
+        if known is None:
+            known = self._written[match[2]] = _attributes(match[2])
+        return f"<{match[1]}{known}>"
+
+    def _image(self, attributes: str) -> str:
+        values = {name: html.unescape(value) for name, value in _ATTRIBUTE.findall(attributes)}
+        picture = self._picture(values.pop("src", "").strip(), _attributes(attributes, "src"))
+        if picture is None:
+            self._note(texts.EXTERNAL_LEFT_OUT)
+            return html.escape(values.get("alt", ""))
+        return picture
+
+    def _picture(self, source: str, others: str) -> str | None:
+        if source.startswith(_OWN_DRAWING):
+            number = source[len(_OWN_DRAWING) :]
+            is_known = number.isdecimal() and len(number) < 4 and int(number) < len(self._drawings)
+            return self._drawings[int(number)] if is_known else None
+        raster = _RASTER.match(source)
+        drawing = None if raster else _DRAWING.match(source)
+        try:
+            if raster:
+                mime = raster[1].lower()
+                picture = raster_image(mime, source[raster.end() :], self._limit)
+                self._pixels_left -= picture.pixels
+                if self._pixels_left < 0:
+                    return None
+                return f'<img src="data:{mime};base64,{picture.base64}"{others}>'
+            if drawing:
+                content_of = _drawing_source(source[drawing.end() :], drawing[1])
+                return svg_picture(content_of, self._limit, others)
+        except Refused:
+            pass
+        return None
+
+
+def _drawing_source(text: str, is_base64: str | None) -> bytes | str:
+    """The SVG inside a data address."""
+    plain = unquote(text)
+    return image_bytes(plain, len(plain)) if is_base64 else plain
+
+
+def _attributes(text: str, skipped: str = "") -> str:
+    written = []
+    for name, value in _ATTRIBUTE.findall(text):
+        writer: Callable[[str], str | None] | None = WRITERS.get(name)
+        if writer is not None and name != skipped:
+            safe = writer(html.unescape(value) if "&" in value else value)
+            if safe:
+                written.append(safe)
+    return "".join(written)
+
+
+def parsed(text: str) -> str:
+    """The text as nh3 writes it: known elements, balanced, attributes quoted, text escaped."""
+    if not text.isascii():
+        text = text.encode("utf-8", "replace").decode("utf-8")
+    try:
+        return CLEANER.clean(text)
+    except BaseException as error:
+        # A panic of the Rust side is not an Exception.
+        if isinstance(error, Exception | KeyboardInterrupt | SystemExit):
+            raise
+        raise Refused("the HTML could not be parsed") from None
