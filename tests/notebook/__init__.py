@@ -1,0 +1,1 @@
+"""The Jupyter side: real kernels, real tools, a real browser."""

@@ -1,0 +1,319 @@
+"""The kernel process: how it is reached, what it imports, how it ends."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import zmq
+from jupyter_client.blocking.client import BlockingKernelClient
+from jupyter_client.connect import write_connection_file
+
+from wasm_kernel.notebook.__main__ import parse
+from wasm_kernel.notebook.connection import PORTS, Connection, ConnectionFileError
+from wasm_kernel.notebook.install import KERNEL_ARGUMENTS
+
+from .conftest import GUARD_SECONDS
+
+Launch = Callable[..., "subprocess.Popen[str]"]
+COMMAND = [sys.executable, *KERNEL_ARGUMENTS[:3]]
+
+
+@pytest.fixture
+def launch(tmp_path: Path) -> Iterator[Launch]:
+    """``launch(*arguments, **env)``: a kernel process in the test's folder."""
+    started: list[subprocess.Popen[str]] = []
+
+    def start(*arguments: str, command: list[str] = COMMAND, **env: str) -> subprocess.Popen[str]:
+        process = subprocess.Popen(
+            [*command, *arguments],
+            cwd=tmp_path,
+            env={**os.environ, **env},
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        started.append(process)
+        return process
+
+    yield start
+    for process in started:
+        process.kill()
+        process.communicate()
+
+
+def connected(file: Path) -> BlockingKernelClient:
+    """A client of a kernel that may be about to start."""
+    client = BlockingKernelClient(connection_file=str(file))
+    client.load_connection_file()
+    client.hb_channel.time_to_dead = GUARD_SECONDS
+    client.start_channels()
+    return client
+
+
+def run(file: Path, code: str) -> str:
+    """What a cell prints in the kernel of a connection file, which is then told to end."""
+    client = connected(file)
+    printed: list[str] = []
+
+    def hook(message: dict[str, Any]) -> None:
+        if message["msg_type"] == "stream":
+            printed.append(message["content"]["text"])
+
+    try:
+        client.wait_for_ready(timeout=GUARD_SECONDS)
+        reply = client.execute_interactive(code, output_hook=hook, timeout=GUARD_SECONDS)
+        assert reply["content"]["status"] == "ok"
+        assert client.hb_channel.is_beating()
+        client.shutdown(reply=True, timeout=GUARD_SECONDS)
+    finally:
+        client.stop_channels()
+    return "".join(printed)
+
+
+# The connection file.
+
+
+@pytest.mark.parametrize("transport", ["tcp", "ipc"])
+def test_it_listens_where_the_connection_file_says(
+    launch: Launch, tmp_path: Path, transport: str
+) -> None:
+    ip = str(tmp_path / "socket") if transport == "ipc" else ""
+    name, _ = write_connection_file(
+        str(tmp_path / "connection.json"), key=b"secret", ip=ip, transport=transport
+    )
+    before = Path(name).read_text()
+    process = launch("-f", name)
+    assert run(Path(name), "print(6 * 7)") == "42\n"
+    assert process.wait(timeout=GUARD_SECONDS) == 0
+    assert Path(name).read_text() == before
+
+
+def test_an_encrypted_transport_is_used_where_the_file_has_keys(
+    launch: Launch, tmp_path: Path
+) -> None:
+    name, said = write_connection_file(str(tmp_path / "connection.json"), key=b"secret")
+    public, secret = zmq.curve_keypair()
+    keys = {"curve_publickey": public.decode(), "curve_secretkey": secret.decode()}
+    Path(name).write_text(json.dumps({**said, "key": "secret", **keys}, default=str))
+    process = launch("-f", name)
+    assert run(Path(name), "print(6 * 7)") == "42\n"
+    assert process.wait(timeout=GUARD_SECONDS) == 0
+
+
+def test_ports_that_it_chose_are_written_into_the_file(launch: Launch, tmp_path: Path) -> None:
+    file = tmp_path / "connection.json"
+    file.write_text(json.dumps({**dict.fromkeys(PORTS, 0), "ip": "127.0.0.1", "key": "secret"}))
+    launch("-f", str(file))
+    _until(lambda: all(json.loads(file.read_text() or "{}").get(name) for name in PORTS))
+    assert run(file, "print(6 * 7)") == "42\n"
+
+
+def test_without_a_file_it_makes_one_and_takes_it_away(launch: Launch, tmp_path: Path) -> None:
+    process = launch(JUPYTER_RUNTIME_DIR=str(tmp_path / "runtime"))
+    assert process.stderr is not None
+    assert "jupyter console --existing kernel-" in process.stderr.readline()
+    (file,) = (tmp_path / "runtime").iterdir()
+    assert file.stat().st_mode & 0o077 == 0
+    assert run(file, "print(6 * 7)") == "42\n"
+    assert process.wait(timeout=GUARD_SECONDS) == 0
+    assert not file.exists()
+
+
+@pytest.mark.parametrize(
+    "text", ["", "[]", "{", '{"shell_port": "x"}', '{"transport": "pigeon"}', '{"key": 5}']
+)
+def test_a_file_that_is_not_usable_is_an_error_with_a_reason(tmp_path: Path, text: str) -> None:
+    file = tmp_path / "connection.json"
+    file.write_text(text)
+    with pytest.raises(ConnectionFileError, match="the connection file"):
+        Connection.read(file)
+
+
+def test_a_kernel_that_cannot_start_says_why(launch: Launch, tmp_path: Path) -> None:
+    (tmp_path / "broken.json").write_text("{")
+    process = launch("-f", "broken.json")
+    _, stderr = process.communicate(timeout=GUARD_SECONDS)
+    assert process.returncode == 1
+    assert stderr.startswith("wasm-python: the connection file broken.json is not usable")
+    assert "Traceback" not in stderr
+
+
+# Its arguments.
+
+
+def test_arguments_of_a_kernelspec(capsys: pytest.CaptureFixture[str]) -> None:
+    assert parse(["-f", "x.json"]).connection_file == "x.json"
+    assert parse(["--f=x.json"]).connection_file == "x.json"
+    assert parse(["--debug"]).log_level == "DEBUG"
+    assert parse([]).log_level == "WARNING"
+    assert parse(["-f", "x.json", "--IPKernelApp.quiet=True"]).connection_file == "x.json"
+    assert "ignored: --IPKernelApp.quiet=True" in capsys.readouterr().err
+    with pytest.raises(SystemExit):
+        parse(["--log-level", "loud"])
+    assert "takes DEBUG, INFO, WARNING or ERROR" in capsys.readouterr().err
+
+
+def test_history_in_memory_is_nothing_to_complain_of(capsys: pytest.CaptureFixture[str]) -> None:
+    """nbclient gives each kernel this argument, and its user sees what the kernel writes."""
+    parse(["-f", "x.json", "--HistoryManager.hist_file=:memory:"])
+    assert capsys.readouterr().err == ""
+    parse(["-f", "x.json", "--HistoryManager.hist_file=/history.sqlite"])
+    assert "ignored: --HistoryManager.hist_file=/history.sqlite" in capsys.readouterr().err
+
+
+# What it imports.
+
+PLANTED = ("json", "asyncio", "zmq", "traitlets", "platformdirs", "mimetypes", "pandas", "secrets")
+
+
+@pytest.mark.parametrize("command", [COMMAND, [COMMAND[0], *COMMAND[2:]]], ids=["-P", "without"])
+def test_it_imports_nothing_that_lies_beside_the_notebook(
+    launch: Launch, tmp_path: Path, command: list[str]
+) -> None:
+    """The notebook's folder can be the workspace: cells write there."""
+    marker = tmp_path / "imported"
+    assert ("-P" in command) == (command is COMMAND)
+    for name in PLANTED:
+        source = f"open({str(marker)!r}, 'a').write({name!r})\nraise ImportError\n"
+        (tmp_path / f"{name}.py").write_text(source)
+    control = subprocess.run([sys.executable, "-c", "import asyncio"], cwd=tmp_path, check=False)
+    assert control.returncode != 0
+    assert marker.read_text() == "asyncio"
+    marker.unlink()
+    name, _ = write_connection_file(str(tmp_path / "connection.json"), key=b"secret")
+    process = launch("-f", name, command=command, WASM_KERNEL_WORKSPACE=str(tmp_path))
+    printed = run(
+        Path(name),
+        "open('made.csv', 'w').write('a');\nprint(sorted(__import__('os').listdir('.'))[0])",
+    )
+    assert printed == "asyncio.py\n"
+    assert process.wait(timeout=GUARD_SECONDS) == 0
+    assert not marker.exists(), marker.read_text()
+
+
+LEAN = """
+import sys
+from wasm_kernel.notebook.lean import defer_package
+defer_package("jupyter_client")
+defer_package("there_is_no_such_package")
+defer_package("json")
+import jupyter_client.session
+print("jupyter_client.manager" in sys.modules, "there_is_no_such_package" in sys.modules)
+try:
+    jupyter_client.nonsense
+except AttributeError as error:
+    print(error)
+print(jupyter_client.KernelManager.__name__, bool(jupyter_client.__version__))
+print("jupyter_client.manager" in sys.modules, "__getattr__" in vars(jupyter_client))
+"""
+
+
+def test_a_package_comes_whole_when_it_is_asked_for_more() -> None:
+    done = subprocess.run([sys.executable, "-c", LEAN], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines() == [
+        "False False",
+        "module 'jupyter_client' has no attribute 'nonsense'",
+        "KernelManager True",
+        "True False",
+    ]
+
+
+DATES = """
+import sys
+from wasm_kernel.notebook.lean import import_jupyter
+import_jupyter()
+print(*(name for name in ("ssl", "curses", "dateutil", "logging.config") if name in sys.modules))
+from jupyter_client import jsonutil
+for written in (
+    "2026-11-18T06:22:08.123456Z",
+    "2026-11-18T06:22:08.1+05:30",
+    "2026-11-18T06:22:08-0800",
+    "2026-11-18T06:22:08",
+    "2026-11-18",
+):
+    value = jsonutil.parse_date(written)
+    print("-" if value == written else jsonutil.json_default(value))
+import dateutil.parser, dateutil.tz, logging.config, ssl
+print(dateutil.parser.parse("1 May 2026").month, ssl.SSLContext.__name__, dateutil.tz.tzutc())
+from traitlets.config import Application
+Application().log.warning("shown")
+"""
+
+
+def test_what_jupyter_gets_instead_does_its_work() -> None:
+    environment = {**os.environ, "TZ": "UTC"}
+    command = [sys.executable, "-W", "ignore", "-c", DATES]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, env=environment)
+    assert done.stdout.splitlines() == [
+        "",
+        "2026-11-18T06:22:08.123456Z",
+        "2026-11-18T06:22:08.100000+05:30",
+        "2026-11-18T06:22:08-08:00",
+        "2026-11-18T06:22:08Z",
+        "-",
+        "5 SSLContext tzutc()",
+    ]
+    assert "shown" in done.stderr
+
+
+def test_the_kernel_imports_no_shell_and_no_manager(launch: Launch, tmp_path: Path) -> None:
+    """They are half of what another kernel's start takes; nothing here uses them."""
+    name, _ = write_connection_file(str(tmp_path / "connection.json"), key=b"secret")
+    probe = (
+        "import atexit, sys\n"
+        "atexit.register(lambda: print(*sys.modules, sep='\\n', file=open('modules', 'w')))\n"
+        "from wasm_kernel.notebook.__main__ import main\nmain()\n"
+    )
+    process = launch("-f", name, command=[sys.executable, "-P", "-c", probe])
+    run(Path(name), "import pandas; print(pandas.Series([1]).sum())")
+    assert process.wait(timeout=GUARD_SECONDS) == 0
+    modules = set((tmp_path / "modules").read_text().split())
+    assert "wasm_kernel.session" in modules
+    unwanted = {"IPython.core.interactiveshell", "jupyter_client.manager", "pydantic", "debugpy"}
+    assert modules & (unwanted | {"ssl", "dateutil.parser"}) == set()
+
+
+# Its end.
+
+
+def test_a_kernel_ends_with_its_parent(launch: Launch, tmp_path: Path) -> None:
+    name, _ = write_connection_file(str(tmp_path / "connection.json"), key=b"secret")
+    parent = (
+        "import os, subprocess, sys, time\n"
+        "os.environ['JPY_PARENT_PID'] = str(os.getpid())\n"
+        "print(subprocess.Popen([sys.executable, *sys.argv[1:]]).pid, file=sys.stderr)\n"
+        "time.sleep(600)\n"
+    )
+    arguments = [*KERNEL_ARGUMENTS[:3], "-f", name]
+    process = launch(*arguments, command=[sys.executable, "-c", parent])
+    assert process.stderr is not None
+    pid = int(process.stderr.readline())
+    client = connected(Path(name))
+    client.wait_for_ready(timeout=GUARD_SECONDS)
+    client.stop_channels()
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    _until(lambda: not _is_running(pid))
+
+
+def _is_running(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().split()[2] != "Z"
+    except FileNotFoundError:
+        return False
+
+
+def _until(condition: Callable[[], bool]) -> None:
+    import time
+
+    end = time.monotonic() + GUARD_SECONDS
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.05)

@@ -1,0 +1,1 @@
+"""Jupyter on the host: the kernel, the magics and what they show."""

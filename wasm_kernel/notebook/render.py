@@ -1,0 +1,199 @@
+"""What the host itself shows in a notebook: metrics, limit panels, file lists.
+
+Everything that a guest can influence (file names, messages) is escaped here; each piece has a
+plain-text twin for the console.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from html import escape
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from wasm_kernel.core.data import dataclass
+from wasm_kernel.core.models import ExecutionPolicy, FileChange, Limit, SandboxResult
+from wasm_kernel.core.texts import fuel_used
+from wasm_kernel.core.units import format_bytes, format_count, format_seconds
+from wasm_kernel.notebook.sanitize import sanitize_text
+from wasm_kernel.notebook.sanitize.names import NO_MATH
+
+FILES_SHOWN_MAX = 8
+_MUTED = "color: var(--jp-ui-font-color2, #616161); font-size: 0.8em"
+_PANEL = (
+    "border-left: 3px solid var(--jp-warn-color1, #f57c00); padding: 4px 10px; "
+    "color: var(--jp-ui-font-color1, inherit); font-size: 0.9em; line-height: 1.5"
+)
+
+
+@dataclass(frozen=True)
+class Rendered:
+    """One thing to show, in both forms."""
+
+    html: str
+    text: str
+
+    @property
+    def bundle(self) -> dict[str, Any]:
+        """As a MIME bundle."""
+        return {"text/html": self.html, "text/plain": self.text}
+
+
+def metrics(result: SandboxResult, policy: ExecutionPolicy, links: Path | None = None) -> Rendered:
+    """One quiet line: time, fuel, memory, files; ``links`` is the workspace as the page sees it."""
+    parts = [
+        format_seconds(result.duration_ms / 1000),
+        f"fuel {fuel_used(result)} of {format_count(policy.fuel_budget)}",
+        f"memory {format_bytes(result.memory_used_bytes)} of {format_bytes(policy.memory_bytes)}",
+    ]
+    if result.stdout_truncated or result.stderr_truncated:
+        written = format_bytes(result.stdout_bytes + result.stderr_bytes)
+        parts.append(f"output cut ({written} written)")
+    html_parts = [escape(part) for part in parts]
+    text_parts = list(parts)
+    for kind in ("created", "modified", "deleted"):
+        changes = [change for change in result.files if change.change == kind]
+        if changes:
+            html_parts.append(f"{kind} {_html_files(changes, links)}")
+            text_parts.append(f"{kind} {_text_files(changes)}")
+    separator = " &middot; "
+    return Rendered(
+        html=f'<div class="{NO_MATH}" style="{_MUTED}">{separator.join(html_parts)}</div>',
+        text="[" + " · ".join(text_parts) + "]",
+    )
+
+
+def _html_files(changes: list[FileChange], links: Path | None) -> str:
+    shown = [_html_file(change, links) for change in changes[:FILES_SHOWN_MAX]]
+    more = len(changes) - FILES_SHOWN_MAX
+    return ", ".join(shown) + (f" and {more} more" if more > 0 else "")
+
+
+def _html_file(change: FileChange, links: Path | None) -> str:
+    name = escape(clean_name(change.path))
+    if change.change == "deleted":
+        return f"<s>{name}</s>"
+    size = f" ({format_bytes(change.size)})"
+    if links is None:
+        return f"{name}{size}"
+    # A relative link opens the file in JupyterLab; quoting leaves nothing that could be a scheme.
+    target = quote(f"{links.as_posix()}/{change.path}")
+    return f'<a href="./{target}">{name}</a>{size}'
+
+
+def _text_files(changes: list[FileChange]) -> str:
+    names = [clean_name(change.path) for change in changes[:FILES_SHOWN_MAX]]
+    more = len(changes) - FILES_SHOWN_MAX
+    return ", ".join(names) + (f" and {more} more" if more > 0 else "")
+
+
+def clean_name(path: str) -> str:
+    """A file name as one harmless line of text."""
+    return sanitize_text(path).replace("\n", "␤").replace("\r", "␍").replace("\t", " ")[:200]
+
+
+def limit_panel(result: SandboxResult, command: str | None) -> Rendered:
+    """What a cell that a limit ended had used, and the command that gives it more.
+
+    The error of the cell has said what happened and that it was rolled back.
+    """
+    used = (
+        f"The cell had used {fuel_used(result)} instructions and "
+        f"{format_bytes(result.memory_peak_bytes)} in {format_seconds(result.duration_ms / 1000)}."
+    )
+    if command is None:
+        return Rendered(html=f'<div style="{_PANEL}">{escape(used)}</div>', text=used)
+    return Rendered(
+        html=f'<div style="{_PANEL}">{escape(used)} To give it more: '
+        f"<code>{escape(command)}</code></div>",
+        text=f"{used} To give it more: {command}",
+    )
+
+
+def is_problem(result: SandboxResult) -> bool:
+    """Whether a limit or an abort ended the cell; an interrupt was somebody's wish."""
+    if result.limit is Limit.INTERRUPTED:
+        return False
+    return result.rolled_back or result.limit is not Limit.NONE
+
+
+def _in_units(units: tuple[tuple[str, int], ...]) -> Callable[[float], str]:
+    """Writes a number as a command takes it: in the largest unit that it is a multiple of."""
+
+    def written(number: float) -> str:
+        whole = int(number)
+        return next(f"{whole // scale}{unit}" for unit, scale in units if whole % scale == 0)
+
+    return written
+
+
+_write_bytes = _in_units(
+    (("GiB", 2**30), ("MiB", 2**20), ("GB", 10**9), ("MB", 10**6), ("KiB", 2**10), ("B", 1))
+)
+_write_fuel = _in_units((("T", 10**12), ("G", 10**9), ("M", 10**6), ("", 1)))
+
+
+def _write_seconds(seconds: float) -> str:
+    return f"{seconds:.0f}s" if seconds == int(seconds) else f"{int(seconds * 1000)}ms"
+
+
+@dataclass(frozen=True)
+class _Raise:
+    """How a limit that ended a cell is raised: which field, how far, and how that is written."""
+
+    field: str
+    factor: int
+    written: Callable[[float], str]
+
+
+_RAISES: dict[Limit, _Raise] = {
+    Limit.FUEL: _Raise("fuel_budget", 5, _write_fuel),
+    Limit.TIME: _Raise("timeout_seconds", 5, _write_seconds),
+    Limit.MEMORY: _Raise("memory_bytes", 2, _write_bytes),
+    Limit.WORKSPACE: _Raise("workspace_max_bytes", 2, _write_bytes),
+}
+KERNEL_ADVICE: dict[Limit, str] = {
+    Limit.FUEL: "%policy fuel_budget={}",
+    Limit.TIME: "%policy timeout_seconds={}",
+    Limit.MEMORY: "%policy memory_bytes={}",
+    Limit.WORKSPACE: "%policy workspace_max_bytes={}",
+}
+MAGIC_ADVICE: dict[Limit, str] = {
+    Limit.FUEL: "%%sandbox --fuel {}",
+    Limit.TIME: "%%sandbox --timeout {}",
+    Limit.MEMORY: "%%sandbox --memory {}",
+    Limit.WORKSPACE: "%sandbox policy workspace_max_bytes={}",
+}
+
+
+def advice(
+    commands: dict[Limit, str], limit: Limit, policy: ExecutionPolicy, ceiling: ExecutionPolicy
+) -> str | None:
+    """The command that gives more of what ran out; None where the ceiling has no more."""
+    how = _RAISES.get(limit)
+    if how is None:
+        return None
+    present, most = getattr(policy, how.field), getattr(ceiling, how.field)
+    if present is None:
+        return None
+    more = present * how.factor if most is None else min(present * how.factor, most)
+    return commands[limit].format(how.written(more)) if more > present else None
+
+
+def as_metadata(result: SandboxResult, policy: ExecutionPolicy) -> dict[str, Any]:
+    """The numbers of a cell as JSON, for the reply's metadata."""
+    return {
+        "fuel_consumed": result.fuel_consumed,
+        "fuel_overhead": result.fuel_overhead,
+        "fuel_budget": policy.fuel_budget,
+        "memory_bytes": result.memory_used_bytes,
+        "memory_limit": policy.memory_bytes,
+        "duration_ms": round(result.duration_ms, 3),
+        "guest_ms": round(result.guest_ms, 3),
+        "rolled_back": result.rolled_back,
+        "limit": result.limit.value,
+        "files": [change.model_dump() for change in result.files[:1000]],
+        "stdout_truncated": result.stdout_truncated,
+        "stderr_truncated": result.stderr_truncated,
+    }
