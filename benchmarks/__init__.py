@@ -1,0 +1,1 @@
+"""Benchmarks: wasm_kernel and its peers side by side, as ratios that anyone can repeat."""

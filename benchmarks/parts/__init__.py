@@ -1,0 +1,1 @@
+"""The parts of the suite, each of which ``python -m benchmarks --only NAME`` can run alone."""

@@ -1,0 +1,84 @@
+"""A warm cell of a live session, through the API and through the Jupyter protocol."""
+
+from __future__ import annotations
+
+import functools
+
+from benchmarks.bench import SANDBOXES, Bench, checked
+from benchmarks.programs import FRAME
+
+CELL = "x=1"
+
+
+def kernel_argv(bench: Bench, kernel: str) -> list[str]:
+    """How a kernel process is started.
+
+    Both from our environment, as a user has them side by side: a kernel's start looks through
+    everything that is installed beside it.
+    """
+    command = {
+        "ours": ["-P", "-m", "wasm_kernel.notebook"],
+        "ipykernel": ["-m", "ipykernel_launcher"],
+    }[kernel]
+    return [bench.prepared("ours").python, *command, "-f", "{connection_file}"]
+
+
+def run_cells(bench: Bench) -> None:
+    """x=1 in a session that has run cells before."""
+    bench.compare(
+        "cell.api",
+        "Warm stateful cell x=1, through the API",
+        ("ours", *SANDBOXES),
+        {"do": "cell", "code": CELL},
+        repeats=61,
+        note="Ours commits the cell: it can be undone. llm-wasm-sandbox keeps JSON globals in "
+        "a file between runs.",
+    )
+    bench.compare(
+        "session.first",
+        "New session to the answer of its first cell",
+        ("ours", *SANDBOXES),
+        {"do": "open"},
+        expect="2",
+        repeats=21,
+    )
+    client = "ipykernel"
+    if not bench.prepared(client).is_ready:
+        return
+    for kernel in ("ours", "ipykernel"):
+        argv = kernel_argv(bench, kernel)
+        bench.worker(client).ask({"do": "open", "name": kernel, "argv": argv})
+
+    def cell(kernel: str) -> float:
+        request = {"do": "cell", "name": kernel, "code": CELL}
+        return float(bench.worker(client).ask(request)["ms"])
+
+    calls = {kernel: functools.partial(cell, kernel) for kernel in ("ours", "ipykernel")}
+    bench.measure(
+        "cell.kernel",
+        "Warm cell x=1 through the Jupyter protocol, request to reply and idle",
+        calls,
+        repeats=61,
+    )
+
+
+def run_kernels(bench: Bench) -> None:
+    """Kernel start to the result of the first cell."""
+    client = "ipykernel"
+    if not bench.prepared(client).is_ready:
+        bench.results.problems.append(f"kernels: {bench.prepared(client).reason}")
+        return
+
+    def start(kernel: str, code: str, expect: str) -> float:
+        request = {"do": "start", "argv": kernel_argv(bench, kernel), "code": code}
+        return float(checked(bench.worker(client).ask(request), expect)["ms"])
+
+    for name, title, code, expect in (
+        ("kernel.start", "Kernel start to the result of 1+1", "1+1", "2"),
+        ("kernel.pandas", "Kernel start to a pandas result in the first cell", FRAME, "a 3"),
+    ):
+        calls = {
+            kernel: functools.partial(start, kernel, code, expect)
+            for kernel in ("ours", "ipykernel")
+        }
+        bench.measure(name, title, calls, repeats=15)
