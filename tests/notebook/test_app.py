@@ -107,6 +107,27 @@ def test_an_encrypted_transport_is_used_where_the_file_has_keys(
     assert process.wait(timeout=GUARD_SECONDS) == 0
 
 
+@pytest.mark.parametrize("kind", ["shutdown_request", "interrupt_request"])
+def test_requests_to_the_process_before_it_are_not_for_it(
+    launch: Launch, tmp_path: Path, kind: str
+) -> None:
+    """A manager that restarts a dead kernel first asks it to end; the sockets are the same."""
+    file = Path(write_connection_file(str(tmp_path / "connection.json"), key=b"secret")[0])
+    manager = connected(file)
+    try:
+        late = manager.session.msg(kind, {"restart": True})
+        manager.control_channel.send(late)
+        process = launch("-f", str(file))
+        # Control requests are served in their order: what came before this one has been seen.
+        manager.control_channel.send(manager.session.msg("usage_request", {}))
+        answered = manager.get_control_msg(timeout=GUARD_SECONDS)
+        assert answered["msg_type"] == "usage_reply"
+        assert run(file, "print(6 * 7)") == "42\n"
+        assert process.wait(timeout=GUARD_SECONDS) == 0
+    finally:
+        manager.stop_channels()
+
+
 def test_ports_that_it_chose_are_written_into_the_file(launch: Launch, tmp_path: Path) -> None:
     file = tmp_path / "connection.json"
     file.write_text(json.dumps({**dict.fromkeys(PORTS, 0), "ip": "127.0.0.1", "key": "secret"}))

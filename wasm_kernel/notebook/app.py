@@ -84,6 +84,7 @@ class KernelProcess:
             iopub_thread=self.iopub_thread,
             iopub_socket=self.iopub_thread.background_socket,
             stdin_socket=self.channels.stdin,
+            opened=self.channels.opened,
             log=log,
         )
         kernel.record_ports(self.channels.connection.ports)

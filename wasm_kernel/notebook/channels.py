@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import sys
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ class Channels:
 
     def __init__(self, connection_file: str | None, ip: str) -> None:
         """Listen where a connection file says; where there is none, anywhere on ``ip``."""
+        self.opened = datetime.now(UTC)
         self._is_own_file = False
         if connection_file:
             self.file = Path(connection_file)

@@ -11,6 +11,7 @@ import gc
 import signal
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from datetime import datetime
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 import traitlets
@@ -76,6 +77,7 @@ class WasmKernel(Kernel):  # type: ignore[misc]
     # The base class waits for streams that are flushed by another thread; ours are sent by then.
     _execute_sleep = traitlets.Float(0.0)
     profile_dir = traitlets.Any(None, help="IPython's, which the base class would import")
+    opened = traitlets.Instance(datetime, help="when its channels were opened")
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)
@@ -257,6 +259,8 @@ class WasmKernel(Kernel):  # type: ignore[misc]
 
     async def interrupt_request(self, stream: Any, ident: Any, parent: Any) -> None:
         """Stop the running cell: it is rolled back."""
+        if self._is_for_predecessor(parent):
+            return
         self._interrupt()
         self.session.send(stream, "interrupt_reply", {"status": "ok"}, parent, ident=ident)
 
@@ -264,6 +268,22 @@ class WasmKernel(Kernel):  # type: ignore[misc]
         self._starting.cancel()
         if self._cells is not None:
             self._cells.interrupt()
+
+    async def shutdown_request(self, stream: Any, ident: Any, parent: Any) -> None:
+        """End, unless it was another process that should have."""
+        if parent["content"].get("restart") and self._is_for_predecessor(parent):
+            return
+        await super().shutdown_request(stream, ident, parent)
+
+    def _is_for_predecessor(self, parent: dict[str, Any]) -> bool:
+        """Whether a request was sent before this process listened.
+
+        A manager that restarts a kernel asks the old one to end, even a dead one, and zmq goes on
+        sending for 100 ms: to whoever listens on the same port by then. A kernel that opens its
+        channels first of all is that fast, and would end as soon as it has begun.
+        """
+        sent = parent["header"].get("date")
+        return isinstance(sent, datetime) and sent < self.opened
 
     async def _not_here(self, stream: Any, ident: Any, parent: Any) -> None:
         """Refuse a request that would make the control channel wait."""
