@@ -262,7 +262,7 @@ class Session:
     def _fail(result: SandboxResult, outputs: CellOutputs, name: str, sentence: str) -> None:
         """An error that the host reports, not the cell's own code."""
         result.error = CellError.model_construct(
-            name=name, value=sentence, traceback=[f"{name}: {sentence}"]
+            name=name, value=sentence, traceback=texts.traceback_of(name, sentence)
         )
         result.exit_code = result.exit_code or 1
         outputs.error(name, sentence, result.error.traceback)

@@ -13,6 +13,9 @@ from wasm_kernel.core.units import (
     parse_bytes,
     parse_fuel,
     parse_seconds,
+    write_bytes,
+    write_fuel,
+    write_seconds,
 )
 
 
@@ -134,3 +137,27 @@ def test_count_just_below_a_unit_is_rounded_up_to_it(number: int) -> None:
 @given(st.integers(1, 10**14))
 def test_what_is_shown_can_be_read_again_to_three_digits(number: int) -> None:
     assert parse_bytes(format_bytes(number)) == pytest.approx(number, rel=0.006)
+
+
+@pytest.mark.parametrize(
+    ("written", "text"),
+    [
+        (write_bytes(2**30), "1GiB"),
+        (write_bytes(10_000_000), "10MB"),
+        (write_bytes(1001), "1001B"),
+        (write_bytes(0), "0"),
+        (write_fuel(5 * 10**9), "5G"),
+        (write_fuel(1000), "1000"),
+        (write_seconds(30), "30s"),
+        (write_seconds(0.25), "250ms"),
+    ],
+)
+def test_limits_are_written_as_they_are_typed(written: str, text: str) -> None:
+    assert written == text
+
+
+@given(st.integers(0, 10**15))
+def test_what_is_written_is_read_again_exactly(number: int) -> None:
+    assert parse_bytes(write_bytes(number)) == number
+    assert parse_fuel(write_fuel(number)) == number
+    assert parse_seconds(write_seconds(number / 1000)) == pytest.approx(number / 1000)

@@ -196,7 +196,7 @@ def test_a_resumed_session_keeps_the_limits_of_this_kernel(make_kernel: MakeKern
     kernel.run("%save here")
     kernel.run("%policy fuel_budget=1G")
     assert kernel.run("%resume here").status == "ok"
-    assert "fuel_budget           1000000000" in said(kernel.run("%policy"))
+    assert "fuel_budget           1G" in said(kernel.run("%policy"))
 
 
 # %policy.
@@ -204,8 +204,8 @@ def test_a_resumed_session_keeps_the_limits_of_this_kernel(make_kernel: MakeKern
 
 def test_policy_shows_the_limits(kernel: Kernel) -> None:
     rows = dict(line.split(None, 1) for line in said(kernel.run("%policy")).splitlines())
-    assert rows["fuel_budget"] == "100000000000"
-    assert rows["timeout_seconds"] == "None"
+    assert rows["fuel_budget"] == "100G"
+    assert rows["timeout_seconds"] == "none"
     assert set(rows) == {
         "fuel_budget", "memory_bytes", "timeout_seconds", "stdout_max_bytes", "stderr_max_bytes",
         "display_max_bytes", "display_max_count", "workspace_max_bytes", "workspace_max_files",
@@ -216,10 +216,10 @@ def test_policy_changes_limits_and_keeps_the_session(make_kernel: MakeKernel) ->
     kernel = make_kernel()
     kernel.run("x = 1")
     shown = said(kernel.run("%policy fuel_budget=2G timeout_seconds=0.2"))
-    assert "fuel_budget           2000000000" in shown
-    assert "timeout_seconds       0.2" in shown
+    assert "fuel_budget           2G" in shown
+    assert "timeout_seconds       200ms" in shown
     assert kernel.run("import time; time.sleep(60)").error["ename"] == "TimeLimit"
-    assert "timeout_seconds       None" in said(kernel.run("%policy timeout_seconds=none"))
+    assert "timeout_seconds       none" in said(kernel.run("%policy timeout_seconds=none"))
     assert kernel.value("x") == "1"
 
 
@@ -233,20 +233,20 @@ def test_a_refused_change_changes_nothing(kernel: Kernel) -> None:
 def test_without_a_policy_there_is_still_a_ceiling(kernel: Kernel) -> None:
     sentence = refused(kernel.run("%policy fuel_budget=900T"))
     assert "ceiling" in sentence
-    assert "fuel_budget=5000000000000" in sentence
+    assert "fuel_budget=5T" in sentence
 
 
 def test_an_installed_policy_is_the_ceiling(make_kernel: MakeKernel, tmp_path: Path) -> None:
     (tmp_path / "policy.toml").write_text("fuel_budget = 3_000_000_000\ntimeout_seconds = 30.0\n")
     kernel = make_kernel(WASM_KERNEL_POLICY=str(tmp_path / "policy.toml"))
     shown = said(kernel.run("%policy"))
-    assert "fuel_budget           3000000000" in shown
-    assert refused(kernel.run("%policy fuel_budget=4G")).endswith("fuel_budget=3000000000")
+    assert "fuel_budget           3G" in shown
+    assert refused(kernel.run("%policy fuel_budget=4G")).endswith("fuel_budget=3G")
     # No limit at all is more than any limit.
-    assert refused(kernel.run("%policy timeout_seconds=none")).endswith("timeout_seconds=30.0")
-    assert refused(kernel.run("%policy memory_bytes=2GiB")).endswith("memory_bytes=1073741824")
-    assert "fuel_budget           1000000000" in said(kernel.run("%policy fuel_budget=1G"))
-    assert "fuel_budget           3000000000" in said(kernel.run("%policy fuel_budget=3G"))
+    assert refused(kernel.run("%policy timeout_seconds=none")).endswith("timeout_seconds=30s")
+    assert refused(kernel.run("%policy memory_bytes=2GiB")).endswith("memory_bytes=1GiB")
+    assert "fuel_budget           1G" in said(kernel.run("%policy fuel_budget=1G"))
+    assert "fuel_budget           3G" in said(kernel.run("%policy fuel_budget=3G"))
     assert said(kernel.run("%policy fuel_budget=3G")) == shown
 
 

@@ -177,7 +177,7 @@ def test_a_policy_file(host: HostShell, tmp_path: Path) -> None:
     assert "OutOfFuel" in str(ran.error)
     assert host.variables["ended"].limit is Limit.FUEL
     assert session_of(host).policy.html == "text"
-    assert line(host, "policy").startswith("fuel_budget           200000000\n")
+    assert line(host, "policy").startswith("fuel_budget           200M\n")
     (tmp_path / "bad.toml").write_text("no_such_field = 1\n")
     assert (
         "no_such_field: there is no such field"
@@ -619,7 +619,7 @@ def test_get_and_put(host: HostShell, tmp_path: Path) -> None:
 
 def test_policy(host: HostShell) -> None:
     said = line(host, "policy fuel_budget=200M timeout_seconds=5s")
-    assert said.startswith("fuel_budget           200000000\n")
+    assert said.startswith("fuel_budget           200M\n")
     assert "OutOfFuel" in str(host.sandbox("", ENDLESS).error)
 
 

@@ -5,6 +5,9 @@ from __future__ import annotations
 from wasm_kernel.core.models import ExecutionPolicy, Limit, SandboxResult
 from wasm_kernel.core.units import format_bytes, format_count, format_seconds
 
+TRACEBACK_COLUMNS = 75
+"""As wide as the rule above IPython's tracebacks."""
+
 LIMIT_NAMES: dict[Limit, str] = {
     Limit.FUEL: "OutOfFuel",
     Limit.TIME: "TimeLimit",
@@ -75,6 +78,19 @@ def shell_failed(reason: str) -> str:
     return (
         f"the shell inside the sandbox failed ({reason}); a cell may have damaged it: "
         "undo that cell, or restart the kernel"
+    )
+
+
+def traceback_of(name: str, sentence: str) -> list[str]:
+    """An error that has no frames, broken between words: a page breaks long lines anywhere."""
+    import textwrap
+
+    return textwrap.wrap(
+        f"{name}: {sentence}",
+        TRACEBACK_COLUMNS,
+        break_long_words=False,
+        break_on_hyphens=False,
+        subsequent_indent="  ",
     )
 
 

@@ -28,6 +28,35 @@ def parse_seconds(text: str) -> float:
     return float(found[1].replace("_", "")) * _SECONDS[found[2]]
 
 
+def write_bytes(number: float) -> str:
+    """``1GiB``: a size as ``parse_bytes`` takes it."""
+    return _written(number, _BYTE_UNITS)
+
+
+def write_fuel(number: float) -> str:
+    """``5G``: a count as ``parse_fuel`` takes it."""
+    return _written(number, _COUNT_UNITS)
+
+
+def write_seconds(seconds: float) -> str:
+    """``30s``: a time as ``parse_seconds`` takes it."""
+    if seconds == int(seconds):
+        return f"{seconds:.0f}s"
+    return f"{seconds * 1000:.3f}".rstrip("0").rstrip(".") + "ms"
+
+
+_BYTE_UNITS = {"GiB": 2**30, "MiB": 2**20, "GB": 10**9, "MB": 10**6, "KiB": 2**10, "B": 1}
+_COUNT_UNITS = {"T": 10**12, "G": 10**9, "M": 10**6, "": 1}
+
+
+def _written(number: float, units: dict[str, int]) -> str:
+    """A number, exactly, in the largest unit that it is a multiple of."""
+    whole = int(number)
+    fitting = (item for item in units.items() if whole >= item[1] and whole % item[1] == 0)
+    unit, scale = next(fitting, ("", 1))
+    return f"{whole // scale}{unit}"
+
+
 def _scaled(text: str, *, suffix: str, what: str) -> int:
     found = _NUMBER.match(text)
     if found:

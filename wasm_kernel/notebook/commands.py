@@ -16,7 +16,15 @@ from wasm_kernel.core.data import dataclass
 from wasm_kernel.core.errors import WasmKernelError
 from wasm_kernel.core.models import ExecutionPolicy
 from wasm_kernel.core.policies import within_ceiling
-from wasm_kernel.core.units import format_bytes, parse_bytes, parse_fuel, parse_seconds
+from wasm_kernel.core.units import (
+    format_bytes,
+    parse_bytes,
+    parse_fuel,
+    parse_seconds,
+    write_bytes,
+    write_fuel,
+    write_seconds,
+)
 from wasm_kernel.notebook.files import preview, table_of_files
 from wasm_kernel.notebook.sanitize import sanitize_text
 from wasm_kernel.notebook.settings import METRICS_MODES, Settings
@@ -203,7 +211,7 @@ def _policy(host: Host, arguments: list[str]) -> Output:
         allowed = within_ceiling(asked, host.settings.ceiling)
         if allowed != asked:
             names = [n for n in changes if getattr(asked, n) != getattr(allowed, n)]
-            limits = ", ".join(f"{n}={getattr(host.settings.ceiling, n)}" for n in names)
+            limits = ", ".join(f"{n}={_written(host.settings.ceiling, n)}" for n in names)
             raise CommandError(f"this kernel was installed with a ceiling: {limits}")
         host.session.change_policy(asked)
     return _text(describe_policy(host.session.policy))
@@ -211,35 +219,54 @@ def _policy(host: Host, arguments: list[str]) -> Output:
 
 def _setting(argument: str) -> tuple[str, Any]:
     name, equals, value = argument.partition("=")
-    parser = _SETTABLE.get(name)
-    if not equals or parser is None:
+    unit = _SETTABLE.get(name)
+    if not equals or unit is None:
         raise CommandError(f"{argument!r}: give FIELD=VALUE with one of {', '.join(_SETTABLE)}")
     try:
-        return name, parser(value)
+        return name, unit.read(value)
     except ValueError as error:
         raise CommandError(f"{name}: {error}") from error
 
 
-def _timeout(text: str) -> float | None:
+def _read_timeout(text: str) -> float | None:
     return None if text.lower() in ("none", "off", "0") else parse_seconds(text)
 
 
-_SETTABLE: dict[str, Callable[[str], Any]] = {
-    "fuel_budget": parse_fuel,
-    "memory_bytes": parse_bytes,
-    "timeout_seconds": _timeout,
-    "stdout_max_bytes": parse_bytes,
-    "stderr_max_bytes": parse_bytes,
-    "display_max_bytes": parse_bytes,
-    "display_max_count": parse_fuel,
-    "workspace_max_bytes": parse_bytes,
-    "workspace_max_files": parse_fuel,
+def _write_timeout(seconds: float | None) -> str:
+    return "none" if seconds is None else write_seconds(seconds)
+
+
+@dataclass(frozen=True)
+class _Unit:
+    """How the values of a field are typed, and shown so that they can be typed again."""
+
+    read: Callable[[str], Any]
+    write: Callable[[Any], str]
+
+
+_BYTES = _Unit(parse_bytes, write_bytes)
+_COUNT = _Unit(parse_fuel, write_fuel)
+_TIMEOUT = _Unit(_read_timeout, _write_timeout)
+_SETTABLE: dict[str, _Unit] = {
+    "fuel_budget": _COUNT,
+    "memory_bytes": _BYTES,
+    "timeout_seconds": _TIMEOUT,
+    "stdout_max_bytes": _BYTES,
+    "stderr_max_bytes": _BYTES,
+    "display_max_bytes": _BYTES,
+    "display_max_count": _COUNT,
+    "workspace_max_bytes": _BYTES,
+    "workspace_max_files": _COUNT,
 }
 
 
 def describe_policy(policy: ExecutionPolicy) -> str:
     """The limits that a person may want to change, a line each."""
-    return "\n".join(f"{name:<22}{getattr(policy, name)}" for name in _SETTABLE)
+    return "\n".join(f"{name:<22}{_written(policy, name)}" for name in _SETTABLE)
+
+
+def _written(policy: ExecutionPolicy, name: str) -> str:
+    return _SETTABLE[name].write(getattr(policy, name))
 
 
 def _files(host: Host, arguments: list[str]) -> Output:

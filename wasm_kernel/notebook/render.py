@@ -15,7 +15,14 @@ from urllib.parse import quote
 from wasm_kernel.core.data import dataclass
 from wasm_kernel.core.models import ExecutionPolicy, FileChange, Limit, SandboxResult
 from wasm_kernel.core.texts import fuel_used
-from wasm_kernel.core.units import format_bytes, format_count, format_seconds
+from wasm_kernel.core.units import (
+    format_bytes,
+    format_count,
+    format_seconds,
+    write_bytes,
+    write_fuel,
+    write_seconds,
+)
 from wasm_kernel.notebook.sanitize import sanitize_text
 from wasm_kernel.notebook.sanitize.names import NO_MATH
 
@@ -118,26 +125,6 @@ def is_problem(result: SandboxResult) -> bool:
     return result.rolled_back or result.limit is not Limit.NONE
 
 
-def _in_units(units: tuple[tuple[str, int], ...]) -> Callable[[float], str]:
-    """Writes a number as a command takes it: in the largest unit that it is a multiple of."""
-
-    def written(number: float) -> str:
-        whole = int(number)
-        return next(f"{whole // scale}{unit}" for unit, scale in units if whole % scale == 0)
-
-    return written
-
-
-_write_bytes = _in_units(
-    (("GiB", 2**30), ("MiB", 2**20), ("GB", 10**9), ("MB", 10**6), ("KiB", 2**10), ("B", 1))
-)
-_write_fuel = _in_units((("T", 10**12), ("G", 10**9), ("M", 10**6), ("", 1)))
-
-
-def _write_seconds(seconds: float) -> str:
-    return f"{seconds:.0f}s" if seconds == int(seconds) else f"{int(seconds * 1000)}ms"
-
-
 @dataclass(frozen=True)
 class _Raise:
     """How a limit that ended a cell is raised: which field, how far, and how that is written."""
@@ -148,10 +135,10 @@ class _Raise:
 
 
 _RAISES: dict[Limit, _Raise] = {
-    Limit.FUEL: _Raise("fuel_budget", 5, _write_fuel),
-    Limit.TIME: _Raise("timeout_seconds", 5, _write_seconds),
-    Limit.MEMORY: _Raise("memory_bytes", 2, _write_bytes),
-    Limit.WORKSPACE: _Raise("workspace_max_bytes", 2, _write_bytes),
+    Limit.FUEL: _Raise("fuel_budget", 5, write_fuel),
+    Limit.TIME: _Raise("timeout_seconds", 5, write_seconds),
+    Limit.MEMORY: _Raise("memory_bytes", 2, write_bytes),
+    Limit.WORKSPACE: _Raise("workspace_max_bytes", 2, write_bytes),
 }
 KERNEL_ADVICE: dict[Limit, str] = {
     Limit.FUEL: "%policy fuel_budget={}",
