@@ -282,6 +282,50 @@ def test_themes(open_notebook: OpenNotebook, theme: str) -> None:
     assert contrast(*colours) >= 4.5
 
 
+GALLERY = {
+    "styler": "import pandas as pd\n"
+    "frame = pd.DataFrame({'city': ['Oslo', 'Lima'], 'degrees': [3.0, 19.5]})\n"
+    "frame.style.background_gradient(subset=['degrees']).bar(subset=['degrees'])"
+    ".set_caption('A caption').format({'degrees': '{:.1f} °C'})",
+    "sympy": "import sympy\nx = sympy.symbols('x')\nsympy.Integral(sympy.sqrt(1 / x), (x, 0, 1))",
+    "latex": "from IPython.display import HTML, SVG, Image, Latex, Markdown\n"
+    r"Latex(r'The sum $\sum_{i=1}^n i$ is $\frac{n(n+1)}{2}$.')",
+    "markdown": "Markdown('## A heading\\n\\n* **bold** and `code`\\n\\n'\n"
+    "    '| a | b |\\n|---|---|\\n| 1 | 2 |')",
+    "html": "HTML('<p style=\"color: teal\">A <b>paragraph</b> of <i>HTML</i></p>')",
+    "svg": 'SVG(\'<svg xmlns="http://www.w3.org/2000/svg" width="120" height="40">\'\n'
+    '    \'<rect width="120" height="40" rx="8" fill="orange"/></svg>\')',
+    "image": "import io\nimport matplotlib.pyplot as plt\nfile = io.BytesIO()\n"
+    "plt.imsave(file, [[0, 1], [2, 3]], format='png')\nImage(file.getvalue(), width=60, height=60)",
+    "colours": "print('\\x1b[32mgreen\\x1b[0m and \\x1b[1;34mbold blue\\x1b[0m')",
+}
+
+
+@pytest.mark.parametrize("theme", ["JupyterLab Light", "JupyterLab Dark"])
+def test_rich_outputs_are_shown_as_what_they_are(open_notebook: OpenNotebook, theme: str) -> None:
+    notebook = open_notebook(*GALLERY.values())
+    notebook.page.set_viewport_size({"width": 1100, "height": 1700})
+    notebook.theme(theme)
+    notebook.run_all()
+    shown = {name: notebook.output(number) for number, name in enumerate(GALLERY)}
+    expect(shown["styler"].locator("caption")).to_have_text("A caption")
+    painted = shown["styler"].locator("td", has_text="19.5 °C")
+    expect(painted).to_have_css("background-image", re.compile("linear-gradient"))
+    for name in ("sympy", "latex"):
+        expect(shown[name].locator("mjx-container").first).to_be_visible()
+    expect(shown["markdown"].locator("h2")).to_have_text(re.compile("^A heading"))
+    expect(shown["markdown"].locator("table")).to_be_visible()
+    expect(shown["html"].locator("p")).to_have_css("color", "rgb(0, 128, 128)")
+    expect(shown["svg"].locator("img")).to_be_visible()
+    assert shown["svg"].locator("img").evaluate("image => image.naturalWidth") == 120
+    assert shown["image"].locator("img").evaluate("image => image.width") == 60
+    expect(shown["colours"].locator("span.ansi-green-fg")).to_have_text("green")
+    for output in shown.values():
+        expect(output.locator(".jp-RenderedText[data-mime-type*=stderr]")).to_have_count(0)
+    notebook.until("idle")
+    notebook.screenshot("rich-" + theme.split()[1].lower())
+
+
 def contrast(first: str, second: str) -> float:
     """The contrast of two colours as the WCAG define it, with transparency laid over."""
 
