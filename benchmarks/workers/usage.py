@@ -45,11 +45,6 @@ def proportional_bytes(pid: int | str = "self") -> int:
     return _rollup(pid, "Pss")
 
 
-def resident_bytes(pid: int | str = "self") -> int:
-    """Resident memory (RSS)."""
-    return _rollup(pid, "Rss")
-
-
 def _rollup(pid: int | str, field: str) -> int:
     for line in Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines():
         name, _, rest = line.partition(":")

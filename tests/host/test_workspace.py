@@ -160,18 +160,6 @@ def test_usage_counts_entries_and_bytes_of_real_files(linked: Path) -> None:
         assert opened.usage() == Usage(size=len("inside"), entries=5)
 
 
-def test_removing_a_tree_leaves_what_its_links_point_to(linked: Path, outside: Path) -> None:
-    (linked / "real" / "deep").mkdir()
-    (linked / "real" / "deep" / "out").symlink_to(outside)
-    with Workspace(linked) as opened:
-        opened.remove_tree("real")
-        opened.remove_tree("never there")
-        with pytest.raises(OSError, match="symbolic link"):
-            opened.remove_tree("out")
-    assert not (linked / "real").exists()
-    assert (outside / "canary").read_text() == "alive"
-
-
 # Other things that are no files.
 
 

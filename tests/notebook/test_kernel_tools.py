@@ -152,7 +152,7 @@ def test_nbclient(run_notebook: Callable[..., nbformat.NotebookNode]) -> None:
 def test_nbclient_tells_of_a_limit(
     run_notebook: Callable[..., nbformat.NotebookNode],
 ) -> None:
-    with pytest.raises(CellExecutionError, match=r"OutOfFuel: .* rolled back"):
+    with pytest.raises(CellExecutionError, match=r"(?s)OutOfFuel: .* rolled back"):
         run_notebook(notebook("%policy fuel_budget=1G", "while True: pass"))
 
 

@@ -272,11 +272,6 @@ class Journal:
         """What it takes to be able to reverse this cell, in memory and on the disk."""
         return self.kept_bytes + NOTE_BYTES * (len(self._steps) + len(self._before))
 
-    @property
-    def is_empty(self) -> bool:
-        """Whether the cell touched nothing."""
-        return not self._steps
-
     def rollback(self, spare: frozenset[str] = frozenset()) -> list[str]:
         """Reverse every step, last first; returns the files that could not be put back."""
         failed = list(self.unrestorable)

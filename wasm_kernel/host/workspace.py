@@ -228,13 +228,6 @@ class Workspace:
             ],
         )
 
-    def remove_tree(self, path: str) -> None:
-        """Remove a folder and all below it without following a link."""
-        import shutil
-
-        with self.parent(path) as (folder, name), contextlib.suppress(FileNotFoundError):
-            shutil.rmtree(name, dir_fd=folder)
-
 
 def _entries(descriptor: int) -> list[tuple[str, os.stat_result]]:
     """The entries of an open folder that are still there."""
