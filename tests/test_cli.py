@@ -97,6 +97,12 @@ def test_run_as_json_prints_the_whole_result_and_nothing_else(here: Path, capsys
     assert set(json.loads(captured.out)) == set(SandboxResult.model_fields)
 
 
+def test_run_passes_what_comes_after_two_dashes_to_the_script(here: Path, capsys: Captured) -> None:
+    (here / "script.py").write_text("import sys; print(sys.argv[1:])")
+    assert main(["run", "script.py", "--quiet", "--", "--fuel", "two words", "--"]) == 0
+    assert capsys.readouterr().out == "['--fuel', 'two words', '--']\n"
+
+
 def test_run_with_little_fuel_says_how_to_raise_it(here: Path, capsys: Captured) -> None:
     assert main(["run", "--fuel", "5M", script(here, "while True: pass")]) == 1
     assert "OutOfFuel: the code used all of its fuel (5 M instructions)" in capsys.readouterr().err

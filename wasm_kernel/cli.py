@@ -25,7 +25,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if isinstance(stream, io.TextIOWrapper):
             # A script may print what this terminal's encoding has no character for.
             stream.reconfigure(errors="backslashreplace")
-    options = _parser().parse_args(arguments)
+    options = _options(sys.argv[1:] if arguments is None else arguments)
     command: Callable[[argparse.Namespace], int] = options.command
     try:
         code = command(options)
@@ -42,6 +42,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         print("wasm-kernel: interrupted", file=sys.stderr)
         return 130
+
+
+def _options(words: Sequence[str]) -> argparse.Namespace:
+    """What a command line asks for; a script's own arguments are not for argparse to read."""
+    own, script = list(words), []
+    if own[:1] == ["run"] and "--" in own:
+        place = own.index("--")
+        own, script = own[:place], own[place + 1 :]
+    return _parser().parse_args(own, argparse.Namespace(arguments=script))
 
 
 def _nobody_reads() -> int:
@@ -97,7 +106,9 @@ def _parser() -> argparse.ArgumentParser:
         "run",
         help="run one script in a fresh sandbox",
         description="Run one script in a fresh sandbox. Its output appears as it is; a line with "
-        "what it used goes to stderr. The exit code is the script's.",
+        "what it used goes to stderr. The exit code is the script's. Words after -- are the "
+        "script's own arguments.",
+        usage="%(prog)s [OPTION ...] FILE [-- ARGUMENT ...]",
     )
     run.add_argument("file", metavar="FILE", help="a Python file, or - for standard input")
     run.add_argument(
@@ -280,6 +291,8 @@ def _policy(options: argparse.Namespace) -> ExecutionPolicy:
         "timeout_seconds": options.timeout,
         "mount_data_dir": None if options.data is None else str(options.data),
     }
+    if options.arguments:
+        changes["argv"] = [*policy.argv[:2], *options.arguments]
     return policy.replace(**{name: value for name, value in changes.items() if value is not None})
 
 
