@@ -204,7 +204,9 @@ def test_it_imports_nothing_that_lies_beside_the_notebook(
     for name in PLANTED:
         source = f"open({str(marker)!r}, 'a').write({name!r})\nraise ImportError\n"
         (tmp_path / f"{name}.py").write_text(source)
-    control = subprocess.run([sys.executable, "-c", "import asyncio"], cwd=tmp_path, check=False)
+    control = subprocess.run(
+        [sys.executable, "-B", "-c", "import asyncio"], cwd=tmp_path, check=False
+    )
     assert control.returncode != 0
     assert marker.read_text() == "asyncio"
     marker.unlink()
