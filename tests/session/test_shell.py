@@ -601,7 +601,12 @@ def test_store_and_rerun_are_there_from_the_start(session: Session, cell: RunCel
 
 @pytest.mark.parametrize(
     ("name", "reason"),
-    [("ssl", "needs a whole operating system"), ("ipywidgets", "there are no widgets")],
+    [
+        ("ssl", "needs a whole operating system"),
+        ("ipywidgets", "there are no widgets"),
+        ("torch", "compiled parts, which do not run in the sandbox; there is scikit-learn"),
+        ("cv2", "opencv-python has compiled parts"),
+    ],
 )
 def test_a_missing_module_that_cannot_be_added_says_so(
     shared: Session, cell: RunCell, name: str, reason: str
@@ -609,6 +614,14 @@ def test_a_missing_module_that_cannot_be_added_says_so(
     error = cell(shared, f"import {name}").result.error
     assert error is not None and reason in error.traceback[-1]
     assert "site-packages" not in "".join(error.traceback)
+
+
+def test_pip_does_not_advise_what_cannot_work(shared: Session, cell: RunCell) -> None:
+    said = printed(cell, shared, "!pip install 'torch>=2' 'polars[all]' humanize")
+    assert "torch has compiled parts, which do not run in the sandbox; there is" in said
+    assert "polars has compiled parts" in said
+    assert said.count("workspace/site-packages") == 1
+    assert "workspace/site-packages humanize\n" in said
 
 
 def test_going_home_makes_the_folder(session: Session, cell: RunCell) -> None:

@@ -5,7 +5,7 @@ import pathlib
 import sys
 
 from wasm_guest import environment
-from wasm_guest.packages import distribution_of, how_to_add
+from wasm_guest.packages import distribution_of, how_to_add, why_never
 
 _WIDGETS = ("anywidget", "bqplot", "comm", "ipyleaflet", "ipympl", "ipywidgets", "qgrid")
 _TAILS_MAX = 6
@@ -36,6 +36,9 @@ def _about_module(name, in_notebook):
             "there are no widgets in the sandbox: code of the page and of a cell cannot reach each "
             "other. Set the value in the cell and run it again"
         )
+    reason = why_never(distribution_of(root))
+    if reason:
+        return reason
     listed = "; %pip list shows what is" if in_notebook else ""
     return (
         f"{root} is not in the sandbox{listed}. A module of your own goes into the workspace. A "

@@ -5,7 +5,47 @@ import shlex
 
 from wasm_guest.text_tools import option_value
 
-_ALIASES = {"sklearn": "scikit-learn", "pil": "pillow", "bs4": "beautifulsoup4", "yaml": "pyyaml"}
+_ALIASES = {
+    "bs4": "beautifulsoup4",
+    "cv2": "opencv-python",
+    "pil": "pillow",
+    "skimage": "scikit-image",
+    "sklearn": "scikit-learn",
+    "yaml": "pyyaml",
+}
+
+_COMPILED = {
+    "catboost": "scikit-learn",
+    "cupy": "numpy",
+    "duckdb": "sqlite3",
+    "fastparquet": "what pandas has for CSV, JSON, Excel and SQLite",
+    "geopandas": "",
+    "h5py": "numpy.save",
+    "jax": "numpy",
+    "keras": "scikit-learn",
+    "lightgbm": "scikit-learn",
+    "netcdf4": "",
+    "numba": "numpy",
+    "numexpr": "numpy",
+    "opencv-python": "pillow and scipy.ndimage",
+    "polars": "pandas",
+    "psutil": "",
+    "psycopg2": "sqlite3",
+    "pyarrow": "what pandas has for CSV, JSON, Excel and SQLite",
+    "pydantic": "dataclasses",
+    "pymc": "statsmodels",
+    "pyspark": "pandas",
+    "scikit-image": "pillow and scipy.ndimage",
+    "shapely": "",
+    "spacy": "",
+    "tables": "numpy.save",
+    "tensorflow": "scikit-learn",
+    "torch": "scikit-learn",
+    "torchvision": "pillow",
+    "transformers": "scikit-learn",
+    "xgboost": "scikit-learn",
+}
+"""Packages that many notebooks ask for and that cannot run here, with what can."""
 
 HOW_TO_ADD = "pip install --target workspace/site-packages"
 """What the user runs where there is a network; the workspace is beside the notebook by default."""
@@ -19,6 +59,15 @@ def how_to_add(*requirements):
 def distribution_of(module):
     """The name under which a module is to be had, where it is another."""
     return _ALIASES.get(module.lower(), module)
+
+
+def why_never(distribution):
+    """Why a package cannot be added at all; None where it may be."""
+    instead = _COMPILED.get(_key(distribution))
+    if instead is None:
+        return None
+    here = f"; there is {instead}" if instead else ""
+    return f"{distribution} has compiled parts, which do not run in the sandbox{here}"
 
 
 def pip(words, _=""):
@@ -74,11 +123,16 @@ def _install(words):
         with open(listed, encoding="utf-8") as file:
             lines = [line.partition("#")[0].strip() for line in file]
         wanted += [line for line in lines if line and not line.startswith("-")]
-    missing = []
+    missing, is_refused = [], False
     for requirement in wanted:
         name = re.split(r"[\[<>=!~; ]", requirement, maxsplit=1)[0]
-        found = known.get(_key(distribution_of(_key(name))))
-        if found is None:
+        distribution = distribution_of(_key(name))
+        found = known.get(_key(distribution))
+        reason = None if found else why_never(distribution)
+        if reason:
+            print(reason)
+            is_refused = True
+        elif found is None:
             missing.append(requirement)
         elif "-q" not in words and "--quiet" not in words:
             print(f"Requirement already satisfied: {requirement} ({found.version})")
@@ -89,4 +143,4 @@ def _install(words):
             f"    {how_to_add(*missing)}\n"
             "Packages in pure Python can be imported then; those with compiled parts cannot."
         )
-    return 1 if missing else 0
+    return 1 if missing or is_refused else 0
