@@ -14,7 +14,7 @@ from wasm_kernel.host.guest import Guest, GuestSettings, Mount, Outcome, Program
 from wasm_kernel.host.journal import Journal, Quota
 from wasm_kernel.host.streams import OutputStream
 from wasm_kernel.host.workspace import Workspace
-from wasm_kernel.runtimes.python.image import temporary_mount
+from wasm_kernel.runtimes.python.image import root_mount
 
 DOOR = "call"
 FUNCTIONS: dict[str, str] = {
@@ -121,7 +121,7 @@ class Probe:
         self.guest = Guest(
             probe_program(later_alloc),
             GuestSettings(
-                mounts=(Mount(workspace.root, "/app", is_workspace=True), temporary_mount()),
+                mounts=(Mount(workspace.root, "/app", is_workspace=True), root_mount("/app")),
                 memory_bytes=1 << 20,
                 virtual=virtual,
             ),

@@ -780,8 +780,6 @@ def second_name_escapes(canary: Canary) -> list[str]:
     climb = "../" * 40
     return [
         "/tmp/../home/x",
-        "/tmp/..",
-        "/tmp/../tmp/inner",
         "/tmp/../../own.txt",
         "//tmp//..//..//own.txt",
         "/tmp/inner/../../x",
@@ -811,7 +809,7 @@ def test_no_name_leads_out_of_the_temporary_folder(
 def test_control_a_second_name_that_is_only_put_in_front_lets_names_climb(
     run: Runner, canary: Canary, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(second_names, "_depth", lambda _: 1)
+    monkeypatch.setattr(second_names, "_from_the_last_root", lambda text: text)
     names = second_name_escapes(canary)
     result = run(TOUCH_EVERYTHING + CLIMB + f"for path in {names!r}: touch(path)")
     assert any("/tmp/../../own.txt" in what for what in done(result))

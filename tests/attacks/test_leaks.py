@@ -167,9 +167,9 @@ print("alive", alive)
 
 
 def test_the_hosts_own_folders_do_not_exist(run: Runner, canary: Canary) -> None:
-    places = ["/", "/proc", "/proc/self", "/proc/self/environ", "/proc/1/root", "/dev", "/dev/fd"]
-    places += ["/dev/shm", "/etc", "/etc/passwd", "/home", "/root", "/sys", "/run", "/usr"]
-    places += ["/usr/bin", "/usr/local", "/usr/local/bin", "/var", str(Path.home()), sys.prefix]
+    places = ["/proc", "/proc/self", "/proc/self/environ", "/proc/1/root", "/dev/fd", "/dev/zero"]
+    places += ["/dev/shm", "/etc", "/etc/passwd", "/home", "/root", "/sys", "/run", "/lib", "/bin"]
+    places += ["/usr/bin", "/usr/lib", "/usr/local/bin", "/var", str(Path.home()), sys.prefix]
     result = run(TOUCH_EVERYTHING + f"for path in {places!r}: touch(path)")
     assert result.success, result.stderr
     assert done(result) == []

@@ -37,6 +37,8 @@ class OpenFile:
     offset: int = 0
     inode: int = 0
     """What the name stood for in the workspace when it was opened."""
+    discards: bool = False
+    """It was opened to be written, and takes everything without keeping it."""
 
 
 Descriptors = dict[int, OpenFile]

@@ -14,5 +14,7 @@ class Mount:
     host: Path
     guest: str
     is_workspace: bool = False
-    second_name_of: str | None = None
-    """A folder of the workspace that is meant; ``host`` is an empty one that keeps the place."""
+    second_names: tuple[tuple[str, str], ...] = ()
+    """Folders right below it that stand for folders of the workspace; here they are empty ones."""
+    null: str | None = None
+    """An empty file below it that takes whatever is written, and keeps nothing."""

@@ -1,9 +1,9 @@
-"""A mount that is a second name for a folder of the workspace, such as ``/tmp``.
+"""A folder of a mount that is a second name for a folder of the workspace: ``/tmp``, of ``/``.
 
-Wasmtime has an empty folder at such a mount, which cannot be written: it keeps the number, and is
-the right answer as long as the folder in the workspace is not made. A call that names something
-below the mount becomes the same call below the workspace before anybody looks at it, so it is
-checked, counted and reversed like every other; nothing here grants anything.
+Wasmtime has an empty folder of that name there, which cannot be written: it is the right answer as
+long as the folder in the workspace is not made. A call that names something below it becomes the
+same call below the workspace before anybody looks at it, so it is checked, counted and reversed
+like every other; nothing here grants anything.
 """
 
 from __future__ import annotations
@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 
 _O_CREAT = 1
 _OPEN_FLAGS_AT = 4
-_MAY_NAME_THE_MOUNT = ("path_filestat_get", "path_open")
+_STEPS = {b"": 0, b".": 0, b"..": -1}
+_MAY_NAME_IT = ("path_filestat_get", "path_open")
 
 
 def call(guest: Guest, function: str, arguments: tuple[int, ...]) -> int:
@@ -25,18 +26,24 @@ def call(guest: Guest, function: str, arguments: tuple[int, ...]) -> int:
     guard = guest.wasi
     full: dict[Name, bytes] = {}
     for name in NAMES[function]:
-        folder = guard.second_names.get(arguments[name.folder])
-        if folder is None:
+        names = guard.second_names.get(arguments[name.folder])
+        if names is None:
             continue
         text = guard.name_at(arguments[name.text], arguments[name.text + 1])
-        is_mount = _depth(text) == 0
-        if is_mount and function not in _MAY_NAME_THE_MOUNT:
-            raise WasiFailure(ACCES)
-        if _needs_folder(function, name, arguments, is_mount):
+        first, _, rest = _from_the_last_root(text).partition(b"/")
+        folder = names.get(first)
+        if folder is None:
+            continue
+        is_itself = _depth(rest) == 0
+        if is_itself and function not in _MAY_NAME_IT:
+            raise WasiFailure(EXIST if function == "path_create_directory" else ACCES)
+        if _needs_folder(function, name, arguments, is_itself):
             _make(guest, folder)
-        elif is_mount and guest.journal.workspace.lstat(folder) is None:
+        elif is_itself and guest.journal.workspace.lstat(folder) is None:
             return _answer(guest, function, arguments)
-        full[name] = f"{folder}/".encode() + text
+        full[name] = f"{folder}/".encode() + rest
+    if not full:
+        return _answer(guest, function, arguments)
 
     def renamed(place: int) -> int:
         changed = list(arguments)
@@ -54,24 +61,32 @@ def _answer(guest: Guest, function: str, arguments: tuple[int, ...]) -> int:
     return number
 
 
-def _needs_folder(function: str, name: Name, arguments: tuple[int, ...], is_mount: bool) -> bool:
+def _needs_folder(function: str, name: Name, arguments: tuple[int, ...], is_itself: bool) -> bool:
     """Whether a call makes something new there, or opens the folder itself."""
     if function == "path_open":
-        return is_mount or bool(arguments[_OPEN_FLAGS_AT] & _O_CREAT)
+        return is_itself or bool(arguments[_OPEN_FLAGS_AT] & _O_CREAT)
     is_target = function == "path_rename" and name.folder > 0
     return is_target or function == "path_create_directory"
 
 
-def _depth(text: bytes) -> int:
-    """How far below its mount a name lies; refused where it is absolute or leaves the mount."""
+def _from_the_last_root(text: bytes) -> bytes:
+    """A name without the way that leads back to its mount: ``a/../b`` is ``b``."""
     if text.startswith(b"/"):
         raise WasiFailure(ACCES)
-    depth = 0
-    for part in text.split(b"/"):
-        depth += {b"": 0, b".": 0, b"..": -1}.get(part, 1)
+    parts = text.split(b"/")
+    start = depth = 0
+    for index, part in enumerate(parts):
+        depth += _STEPS.get(part, 1)
         if depth < 0:
             raise WasiFailure(NOENT)
-    return depth
+        if depth == 0:
+            start = index + 1
+    return b"/".join(parts[start:])
+
+
+def _depth(text: bytes) -> int:
+    """How far below its folder a name lies that does not leave it."""
+    return sum(_STEPS.get(part, 1) for part in text.split(b"/"))
 
 
 def _make(guest: Guest, folder: str) -> None:

@@ -101,6 +101,7 @@ _SCRATCH = 4096
 _IOVECS_MAX = 1024
 _SUBSCRIPTIONS_MAX = 1024
 _O_CREAT, _O_DIRECTORY, _O_EXCL, _O_TRUNC = 1, 2, 4, 8
+_RIGHT_READ = 1 << 1
 _RIGHTS_WRITE = (1 << 6) | (1 << 8) | (1 << 22)
 
 
@@ -174,11 +175,11 @@ class WasiGuard:
         self._relay: dict[str, Export] | None = None
         self._mounts = mounts
         self.second_names = {
-            number: mount.second_name_of
+            number: {name.encode(): folder for name, folder in mount.second_names}
             for number, mount in mounts.items()
-            if mount.second_name_of is not None
+            if mount.second_names
         }
-        """Folders of the workspace, by the mounts that stand for them."""
+        """Folders of the workspace, by the mounts and the names that stand for them."""
         self._open: Descriptors = {}
         self._nameless: dict[int, int] = {}
         self._has_lost_mount = False
@@ -192,6 +193,8 @@ class WasiGuard:
             stream.write(data, total)
             self._memory.write_u32(unsigned(written), total)
             return SUCCESS
+        if self._discards(descriptor):
+            return self._discard(vectors, count, written)
         path = self._before_write(descriptor, unsigned(vectors), unsigned(count))
         number = self._native("fd_write", descriptor, vectors, count, written)
         return self._after_write(descriptor, path, number, added_at=written)
@@ -199,9 +202,21 @@ class WasiGuard:
     def fd_pwrite(
         self, descriptor: int, vectors: int, count: int, offset: int, written: int
     ) -> int:
+        if self._discards(descriptor):
+            return self._discard(vectors, count, written)
         path = self._before_write(descriptor, unsigned(vectors), unsigned(count))
         number = self._native("fd_pwrite", descriptor, vectors, count, offset, written)
         return self._after_write(descriptor, path, number, added_at=written)
+
+    def _discards(self, descriptor: int) -> bool:
+        file = self._open.get(descriptor)
+        return file is not None and file.discards
+
+    def _discard(self, vectors: int, count: int, written: int) -> int:
+        """Take what is written, and keep nothing."""
+        _, total = self._gather(unsigned(vectors), unsigned(count), 0)
+        self._memory.write_u32(unsigned(written), total)
+        return SUCCESS
 
     def fd_filestat_set_size(self, descriptor: int, size: int) -> int:
         path = self._before_write(descriptor)
@@ -345,6 +360,9 @@ class WasiGuard:
             return MFILE
         if not self._memory.holds(unsigned(opened), 4):
             return FAULT
+        if self._is_null(place):
+            file = OpenFile(place, False, False, lookup, rights, inherited, descriptor_flags)
+            return self._open_null(file, folder, pointer, length, flags, opened)
         journal = self._guest.journal
         mark = journal.mark
         is_folder = writes = False
@@ -382,6 +400,26 @@ class WasiGuard:
                 journal.grown(place.path)
             if writes and (found is None or flags & _O_TRUNC):
                 self._written(descriptor)
+        return number
+
+    def _is_null(self, place: Place) -> bool:
+        mount = self._mounts.get(place.mount)
+        return mount is not None and mount.null is not None and mount.null == place.path
+
+    def _open_null(
+        self, file: OpenFile, folder: int, pointer: int, length: int, flags: int, opened: int
+    ) -> int:
+        """Open the file that keeps nothing: for Wasmtime it is read, whatever is asked for."""
+        if flags & _O_CREAT and flags & _O_EXCL:
+            return EXIST
+        number = self._native(
+            "path_open", folder, file.lookup, pointer, length,
+            flags & _O_DIRECTORY, file.rights & ~_RIGHTS_WRITE | _RIGHT_READ, 0, 0, opened,
+        )  # fmt: skip
+        if number == SUCCESS:
+            discards = bool(file.rights & _RIGHTS_WRITE)
+            descriptor = self._memory.read_u32(unsigned(opened))
+            self._open[descriptor] = replace(file, discards=discards)
         return number
 
     def _note_open(self, path: str, found: os.stat_result | None, flags: int) -> None:
@@ -426,6 +464,9 @@ class WasiGuard:
         return number
 
     def path_create_directory(self, folder: int, pointer: int, length: int) -> int:
+        place = self._resolve(folder, pointer, length)
+        if not place.path:
+            return EXIST
         path = self._changing(folder, pointer, length)
         journal = self._guest.journal
         mark = journal.mark

@@ -10,6 +10,7 @@ from __future__ import annotations
 import ctypes
 import functools
 import hashlib
+import os
 import struct
 from collections.abc import Sequence
 from pathlib import Path
@@ -37,8 +38,9 @@ HEADROOM_BYTES = 16 * 1024 * 1024
 GUEST_BUNDLE = "/usr/local/lib/wasm_kernel"
 _BUILD_MEMORY = 512 * 1024 * 1024
 _BUILD_FUEL = 10**12
-_FORMAT = "image-5"
+_FORMAT = "image-6"
 _TEMPORARY = "/tmp"
+_NULL = "/dev/null"
 
 
 @dataclass(frozen=True)
@@ -59,13 +61,12 @@ class Layout:
             *_own_mounts(self.binary),
             Mount(workspace, self.workspace_path, is_workspace=True),
             Mount(data if data is not None else empty_folder(), self.data_path),
-            *self._temporary_mounts(),
+            self._root_mount(),
         )
 
     def descriptors(self) -> range:
         """The numbers that the mounts have in the guest."""
-        count = len(_own_mounts(self.binary)) + len(self._temporary_mounts()) + 2
-        return range(FIRST_PREOPEN, FIRST_PREOPEN + count)
+        return range(FIRST_PREOPEN, FIRST_PREOPEN + len(_own_mounts(self.binary)) + 3)
 
     @property
     def temporary_path(self) -> str:
@@ -74,8 +75,8 @@ class Layout:
             return f"{self.workspace_path}/{TEMPORARY_FOLDER}"
         return _TEMPORARY
 
-    def _temporary_mounts(self) -> tuple[Mount, ...]:
-        return (temporary_mount(),) if self.temporary_path == _TEMPORARY else ()
+    def _root_mount(self) -> Mount:
+        return root_mount("/usr/local/lib", self.workspace_path, self.data_path)
 
     def key(self, name: str) -> str:
         """What an image depends on, as part of its file name."""
@@ -111,10 +112,24 @@ def empty_folder() -> Path:
     return cache.private_folder(cache.cache_root() / "empty")
 
 
-@functools.cache
-def temporary_mount() -> Mount:
-    """The temporary folder of the workspace, by the name that programs know."""
-    return Mount(empty_folder(), _TEMPORARY, second_name_of=TEMPORARY_FOLDER)
+@functools.lru_cache(maxsize=64)
+def root_mount(*others: str) -> Mount:
+    """What a guest finds at ``/``: the names of its other mounts, ``/tmp`` and ``/dev/null``.
+
+    There is nothing behind them: a folder of our own, whose folders are empty.
+    """
+    names = sorted({*others, _TEMPORARY})
+    digest = hashlib.sha256(repr(names).encode()).hexdigest()[:16]
+    root = cache.private_folder(cache.cache_root() / f"root-{digest}")
+    for name in names:
+        (root / name[1:]).mkdir(mode=0o700, parents=True, exist_ok=True)
+    null = root / _NULL[1:]
+    null.parent.mkdir(mode=0o700, exist_ok=True)
+    null.touch(mode=0o600)
+    # A deterministic guest must not learn from it when it was made.
+    os.utime(null, (0, 0))
+    second_names = () if _TEMPORARY in others else ((_TEMPORARY[1:], TEMPORARY_FOLDER),)
+    return Mount(root, "/", second_names=second_names, null=_NULL[1:])
 
 
 def is_built(layout: Layout, name: str) -> bool:

@@ -50,7 +50,7 @@ from wasm_kernel.runtimes.python.image import (
     Layout,
     boot_source,
     choose_image,
-    temporary_mount,
+    root_mount,
 )
 from wasm_kernel.runtimes.python.prepare import ensure_program
 
@@ -419,8 +419,7 @@ class _Run:
         if setup:
             folders = [mount.guest for mount in mounts]
             env.setdefault("PYTHONPATH", ":".join(f"{folder}/site-packages" for folder in folders))
-        if all(mount.guest != temporary_mount().guest for mount in mounts):
-            mounts.append(temporary_mount())
+        mounts.append(root_mount(*(mount.guest for mount in mounts)))
         script = f"{policy.guest_mount_path}/{USER_CODE}"
         settings = GuestSettings(
             mounts=tuple(mounts),
