@@ -322,7 +322,8 @@ def test_a_cell_in_the_terminal(terminal: Terminal) -> None:
 
 def test_an_error_in_the_terminal(terminal: Terminal) -> None:
     shown = terminal.run("%%sandbox --no-metrics", "1 / 0")
-    assert shown.endswith("----> 1 1 / 0\n\nZeroDivisionError: division by zero"), shown
+    # A cell that is typed ends with an empty line.
+    assert shown.endswith("----> 1 1 / 0\n      2 \n\nZeroDivisionError: division by zero"), shown
 
 
 def test_control_c_in_the_terminal(terminal: Terminal) -> None:

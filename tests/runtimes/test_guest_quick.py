@@ -10,6 +10,7 @@ from types import ModuleType
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from ipykernel.compiler import get_tmp_hash_seed, murmur2_x86
 from IPython.core.inputtransformer2 import TransformerManager
 
 import wasm_kernel
@@ -70,3 +71,13 @@ def test_a_transformer_of_ones_own_is_asked() -> None:
     manager = quick.QuickTransformer()
     manager.cleanup_transforms.append(lambda lines: [line.upper() for line in lines])
     assert manager.transform_cell("x = 1") == "X = 1\n"
+
+
+@given(st.text(st.characters(exclude_categories=["Cs"]), max_size=40))
+@example("")
+@example("x")
+@example("print(1)")
+def test_cells_are_numbered_as_ipykernel_does(code: str) -> None:
+    seed = get_tmp_hash_seed()
+    assert quick.murmur2(code.encode(), seed) == murmur2_x86(code, seed)
+    assert seed == quick._SEED

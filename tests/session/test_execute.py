@@ -9,6 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from ipykernel.compiler import get_file_name
 
 from wasm_kernel import Limit, Session
 from wasm_kernel.core.events import (
@@ -299,6 +300,54 @@ def test_a_syntax_error_is_an_error_event(session: Session, cell: RunCell) -> No
     assert ran.error.name == "SyntaxError" and "In[1]" in "\n".join(ran.error.traceback)
 
 
+def test_a_syntax_error_names_the_cell_as_ipykernel_does(session: Session, cell: RunCell) -> None:
+    code = 'print "hello"'
+    name = Path(get_file_name(code)).name
+    assert cell(session, code).error.value.endswith(f"print(...)? ({name}, line 1)")
+    # Other texts that are compiled keep their own names.
+    assert cell(session, "eval('1 +')").error.value == "invalid syntax (<string>, line 1)"
+
+
+def test_an_unfinished_cell_is_a_plain_syntax_error(session: Session, cell: RunCell) -> None:
+    error = cell(session, "x = [1, 2").error
+    assert error.name == "SyntaxError" and "Incomplete" not in "".join(error.traceback)
+    assert "SyntaxError" in "".join(error.traceback)
+
+
+def test_cells_have_the_names_of_files(session: Session, cell: RunCell) -> None:
+    ran = cell(session, "import inspect, warnings\ndef f(): return 1\nwarnings.warn('careful')")
+    assert re.match(r"/tmp/ipykernel_\d+/\d+\.py:3: UserWarning: careful\n  warn", ran.stderr)
+    code = "inspect.getsource(f), inspect.getsourcefile(f) == f.__code__.co_filename"
+    assert cell(session, code).value == "('def f(): return 1\\n', True)"
+
+
+def test_a_traceback_has_the_error_numbers_of_linux(session: Session, cell: RunCell) -> None:
+    error = cell(session, "open('missing')").error
+    assert error.value == "[Errno 2] No such file or directory: 'missing'"
+    assert error.value in "".join(error.traceback)
+    code = (
+        "import errno, os\nos.mkdir('there')\n"
+        "try: os.mkdir('there')\n"
+        "except OSError as error: raise RuntimeError(str(error)) from error"
+    )
+    error = cell(session, code).error
+    assert error.value == "[Errno 17] File exists: 'there'"
+    assert any("FileExistsError" in line and "[Errno 17]" in line for line in error.traceback)
+    # What a program compares is the system's own; a number that means something else stays.
+    assert cell(session, "sys_error = OSError(44, 'text')\nraise sys_error").error.value == (
+        "[Errno 44] text"
+    )
+    code = "try: open('missing')\nexcept OSError as error: same = error.errno == errno.ENOENT\nsame"
+    assert cell(session, code).value == "True"
+
+
+def test_the_names_that_every_module_has_are_there(session: Session, cell: RunCell) -> None:
+    code = "print(*[name for name in dir() if name.startswith('__') and len(name) > 3])"
+    assert cell(session, code).stdout == (
+        "__builtin__ __builtins__ __doc__ __loader__ __name__ __package__ __spec__\n"
+    )
+
+
 def test_an_exception_without_a_text(session: Session, cell: RunCell) -> None:
     code = "class Odd(Exception):\n    def __str__(self): raise ValueError\nraise Odd"
     ran = cell(session, code)
@@ -533,10 +582,16 @@ def test_two_questions_get_their_own_answers(session: Session, cell: RunCell) ->
     assert cell(session, "input('a') + input('b')", answers=["1", "2"]).value == "'12'"
 
 
-@pytest.mark.parametrize("call", ["input('x')", "__import__('getpass').getpass()"])
-def test_without_stdin_input_fails_and_says_why(session: Session, cell: RunCell, call: str) -> None:
+@pytest.mark.parametrize(
+    ("call", "name"), [("input('x')", "raw_input"), ("__import__('getpass').getpass()", "getpass")]
+)
+def test_without_stdin_input_fails_and_says_why(
+    session: Session, cell: RunCell, call: str, name: str
+) -> None:
     ran = cell(session, call)
-    assert ran.error.name == "StdinNotImplementedError" and "allow_stdin" in ran.error.value
+    assert ran.error.name == "StdinNotImplementedError"
+    said = f"{name} was called, but this frontend does not support input requests."
+    assert ran.error.value == said
     assert ran.of(InputEvent) == [] and not ran.result.rolled_back
 
 

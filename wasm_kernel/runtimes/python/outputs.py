@@ -39,7 +39,6 @@ TRACEBACK_BYTES_MAX = 2_000_000
 TRACEBACK_BYTES_MIN = 20_000
 """What a cell may use to say why it failed, however little it may show otherwise."""
 PROMPT_MAX = 10_000
-NO_INPUT = "this frontend does not support input requests (allow_stdin is off)"
 
 
 class CellOutputs:
@@ -138,12 +137,12 @@ class CellOutputs:
 
     def _input(self, frame: Frame) -> Frame:
         if not self._allow_stdin:
-            return Frame({"why": NO_INPUT})
+            return Frame({})
         prompt = frame.header.get("prompt")
         text = prompt[:PROMPT_MAX] if isinstance(prompt, str) else ""
         password = frame.header.get("password") is True
         answer = self._emit(InputEvent(text, password, self._is_stopped))
-        return Frame({"why": NO_INPUT} if answer is None else {"value": answer})
+        return Frame({} if answer is None else {"value": answer})
 
     def _admitted(self, frame: Frame) -> MimeBundle | None:
         """The bundle of a message, or None where it is one too many."""

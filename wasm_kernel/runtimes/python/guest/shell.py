@@ -26,10 +26,14 @@ from wasm_guest import (
     streams,
     threads,
 )
+from wasm_guest.error_numbers import as_on_linux
 
 TRACEBACK_FRAMES_MAX = 20
 TRACEBACK_PARSED_LINES_MAX = 500
 """Of a longer file a traceback shows the lines as they are; to parse it takes up to a second."""
+
+_INCOMPLETE = "_IncompleteInputError"
+"""What newer Pythons call a syntax error where the end of the code is the error."""
 
 
 class GuestDisplayPublisher(DisplayPublisher):
@@ -104,12 +108,15 @@ class ZMQInteractiveShell(InteractiveShell):
 
     def _showtraceback(self, etype, evalue, stb):
         streams.flush()
-        lines = self.InteractiveTB.stb2text(stb).split("\n") if isinstance(stb, list) else [stb]
         name = getattr(etype, "__name__", str(etype))
+        lines = [as_on_linux(str(line)) for line in (stb if isinstance(stb, list) else [stb])]
+        if name == _INCOMPLETE:
+            name = "SyntaxError"
+            lines = [line.replace(_INCOMPLETE, name) for line in lines]
         self.last_error = {
-            "name": "SyntaxError" if name == "_IncompleteInputError" else name,
-            "value": _safe_text(evalue),
-            "traceback": [str(line) for line in (stb if isinstance(stb, list) else lines)],
+            "name": name,
+            "value": as_on_linux(_safe_text(evalue, self.compile)),
+            "traceback": lines,
         }
         outputs.send_error(self.last_error)
 
@@ -205,6 +212,7 @@ def make_shell():
         config=config,
         display_pub_class=GuestDisplayPublisher,
         displayhook_class=GuestDisplayHook,
+        compiler_class=quick.CellCompiler,
     )
     shell.input_transformer_manager = quick.QuickTransformer()
     threads.let_start()
@@ -239,7 +247,11 @@ def _install_input():
         if "value" not in reply:
             from IPython.core.error import StdinNotImplementedError
 
-            raise StdinNotImplementedError(reply.get("why", "this frontend has no input"))
+            # As ipykernel says it.
+            asked = "getpass" if password else "raw_input"
+            raise StdinNotImplementedError(
+                f"{asked} was called, but this frontend does not support input requests."
+            )
         return reply["value"]
 
     def input(prompt="", /):
@@ -293,6 +305,10 @@ def _spare_autoreload():
     ModuleReloader.filename_and_mtime = filename_and_mtime
 
 
+_NO_MODULES = ("<", "/tmp/ipykernel_")
+"""How the file names of code begin that belongs to cells, or to no file at all."""
+
+
 def _quicken_inspect():
     """A traceback asks for the module of each frame, which inspect answers by looking at all."""
     import inspect
@@ -304,7 +320,7 @@ def _quicken_inspect():
             object = object.tb_frame
         if isinstance(object, types.FrameType):
             return sys.modules.get(object.f_globals.get("__name__"))
-        if isinstance(object, types.CodeType) and object.co_filename.startswith("<"):
+        if isinstance(object, types.CodeType) and object.co_filename.startswith(_NO_MODULES):
             return None
         return plain(object, _filename)
 
@@ -479,8 +495,10 @@ def _history_row(row, output):
     return [session, line, text]
 
 
-def _safe_text(value):
+def _safe_text(value, compiler=None):
     try:
+        if compiler is not None and isinstance(value, SyntaxError):
+            return compiler.message(value)
         return str(value)
     except BaseException:
         return f"<{type(value).__name__} whose text could not be made>"
@@ -526,6 +544,8 @@ def forget(shell):
     shell.history_manager._i00 = ""
     shell.user_ns.pop("_exit_code", None)
     shell.user_module.__doc__ = "Automatically created module for IPython interactive environment"
+    for name in ("__loader__", "__package__", "__spec__"):
+        setattr(shell.user_module, name, None)
     for owner, names in (
         (shell.displayhook, ("_", "__", "___")),
         (shell.history_manager, ("_i", "_ii", "_iii")),

@@ -1,0 +1,30 @@
+"""The numbers of errors as a reader knows them: WASI has numbers of its own.
+
+Programs compare numbers with the names in ``errno``, which are WASI's as well, so an exception
+keeps its own; only what a traceback says of it is told in Linux's.
+"""
+
+import errno
+import os
+import re
+
+_LINUX = {
+    "EPERM": 1, "ENOENT": 2, "EIO": 5, "ENXIO": 6, "EBADF": 9, "EAGAIN": 11, "ENOMEM": 12,
+    "EACCES": 13, "EEXIST": 17, "ENOTDIR": 20, "EISDIR": 21, "EINVAL": 22, "EMFILE": 24,
+    "ENOSPC": 28, "ESPIPE": 29, "EROFS": 30, "EPIPE": 32, "ENAMETOOLONG": 36, "ENOTEMPTY": 39,
+    "ELOOP": 40, "ENOTSUP": 95, "EDQUOT": 122,
+}  # fmt: skip
+_NUMBER = re.compile(r"\[Errno (\d{1,3})\] ")
+
+
+def as_on_linux(text):
+    """A text with the numbers of errors as Linux has them, wherever it says what they mean."""
+    return _NUMBER.sub(_told, text) if "[Errno " in text else text
+
+
+def _told(match):
+    number = int(match[1])
+    linux = _LINUX.get(errno.errorcode.get(number))
+    if linux is None or not match.string.startswith(os.strerror(number), match.end()):
+        return match[0]
+    return f"[Errno {linux}] "
