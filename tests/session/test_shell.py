@@ -602,7 +602,7 @@ def test_store_and_rerun_are_there_from_the_start(session: Session, cell: RunCel
 @pytest.mark.parametrize(
     ("name", "reason"),
     [
-        ("ssl", "needs a whole operating system"),
+        ("resource", "needs a whole operating system"),
         ("ipywidgets", "there are no widgets"),
         ("torch", "compiled parts, which do not run in the sandbox; there is scikit-learn"),
         ("cv2", "opencv-python has compiled parts"),
@@ -622,6 +622,28 @@ def test_pip_does_not_advise_what_cannot_work(shared: Session, cell: RunCell) ->
     assert "polars has compiled parts" in said
     assert said.count("workspace/site-packages") == 1
     assert "workspace/site-packages humanize\n" in said
+
+
+def test_ssl_has_its_names_and_no_network(session: Session, cell: RunCell) -> None:
+    ran = cell(
+        session,
+        "import imaplib, smtplib, socket, ssl, urllib.request\n"
+        "ssl._create_default_https_context = ssl._create_unverified_context\n"
+        "context = ssl.create_default_context()\n"
+        "print(context.check_hostname, context.verify_mode == ssl.CERT_REQUIRED)\n"
+        "context.check_hostname, context.verify_mode = False, ssl.CERT_NONE\n"
+        "print(context.verify_mode == ssl._create_unverified_context().verify_mode)",
+    )
+    assert ran.result.success and ran.stdout == "True True\nTrue\n"
+    for code in (
+        "urllib.request.urlopen('https://example.com', context=context)",
+        "smtplib.SMTP_SSL('example.com')",
+        "imaplib.IMAP4_SSL('example.com')",
+        "ssl.get_server_certificate(('example.com', 443))",
+        "context.wrap_bio(None, None)",
+        "ssl.MemoryBIO()",
+    ):
+        assert "the sandbox has no network" in cell(session, code).error.value, code
 
 
 def test_going_home_makes_the_folder(session: Session, cell: RunCell) -> None:

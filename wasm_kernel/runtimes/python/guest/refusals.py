@@ -81,6 +81,9 @@ def _name_encryption(client, request):
             super().__init__(host, port, **options)
 
     class HTTPSHandler(request.HTTPHandler):
+        def __init__(self, debuglevel=None, context=None, check_hostname=None):
+            super().__init__(debuglevel)
+
         https_open = request.HTTPHandler.http_open
         https_request = request.HTTPHandler.http_request
 
