@@ -54,6 +54,7 @@ LIVE_TEX = re.compile(
     r"|lower|Rule|rule|kern|csname|label|ref|eqref|colorbox|fcolorbox|DeclareMathOperator|Newextarrow"
     r"|action|tooltip|special|write)(?![A-Za-z])"
 )
+OTHERWISE_READ = re.compile(r"\^\^|!\[|\]\(|\]:")
 TYPESET = re.compile(r"\$|\\[(\[]|\\begin|\\(?:eq)?ref")
 MAGIC = {
     "image/png": b"\x89PNG\r\n\x1a\n",
@@ -93,6 +94,7 @@ def violations(data: Any, metadata: Any) -> list[str]:
             found += html_violations(value)
         elif mime == "text/latex":
             found += [f"TeX {name}" for name in LIVE_TEX.findall(value)]
+            found += [f"read otherwise {text}" for text in OTHERWISE_READ.findall(value)]
             found += ["markup in LaTeX"] if len(list(_fragment(value).iter())) > 1 else []
         elif mime in MAGIC:
             found += [] if _is_picture(mime, value) else [f"not {mime}"]
@@ -321,6 +323,15 @@ def _without_rows(value: Any) -> Any:
     return [_without_rows(item) for item in value] if isinstance(value, list) else value
 
 
+def _outside_rows(value: Any) -> Iterator[dict[str, Any]]:
+    """The mappings of a chart; a row of its data may have a field of any name."""
+    if isinstance(value, dict):
+        yield value
+        value = [item for key, item in value.items() if key not in ("values", "datasets")]
+    for item in value if isinstance(value, list) else ():
+        yield from _outside_rows(item)
+
+
 def _quote_violations(value: Any) -> Iterator[str]:
     """Vega-Lite writes these into expressions, between quotes of either kind."""
     quotes = {"title": r'["\\`]', "format": r"[\"'\\`]", "name": r"[\"'\\`]"}
@@ -333,9 +344,12 @@ def _quote_violations(value: Any) -> Iterator[str]:
 def _vega_violations(value: Any) -> Iterator[str]:
     yield from _quote_violations(value)
     yield from ("vega image" for text in _strings(value) if text == "image")
+    yield from (
+        "data as text" for one in _outside_rows(value) if isinstance(one.get("values"), str)
+    )
     for mapping in _mappings(value):
-        if isinstance(mapping.get("values"), str) or "expr" in str(mapping.get("cursor")):
-            yield "data as text, or a cursor of its own"
+        if "expr" in str(mapping.get("cursor")):
+            yield "a cursor of its own"
         datasets = mapping.get("datasets")
         tables = datasets.values() if isinstance(datasets, dict) else []
         if any(isinstance(table, str) for table in tables):
@@ -351,8 +365,11 @@ def _vega_violations(value: Any) -> Iterator[str]:
             yield "a name or a bound that is computed"
         if ")" in str(mapping.get("parse")) or mapping.get("interval") == "millisecond":
             yield "an unusual parser or interval"
-        if re.search(r"\d{4}", str(mapping.get("format"))):
-            yield "a format without bounds"
+        if re.search(r"\d{4}", str(mapping.get("format"))) or mapping.get("cross"):
+            yield "a format without bounds, or a join"
+        for call in re.findall(r"format\(.*?\)", str(mapping.get("calculate"))):
+            if re.search(r"\d{4}", call) or not re.search(r", *'[^']*'\)$", call):
+                yield "a format without bounds"
         for key, item in mapping.items():
             if key == "__proto__" or key in VEGA_KEYS:
                 yield f"reaches out: {key}"

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import base64
 import json
+import struct
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -16,6 +17,14 @@ HTML = "text/html"
 PIXEL = base64.b64decode(
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 )
+
+
+def gif(width: int, height: int, frame_width: int, frame_height: int) -> bytes:
+    """A picture with one frame, perhaps larger than itself."""
+    frame = b"\x2c" + struct.pack("<HHHHB", 0, 0, frame_width, frame_height, 0)
+    colours = b"\x80\0\0\0\0\0\xff\xff\xff"
+    pixels = b"\x02\x02\x44\x01\0"
+    return b"GIF89a" + struct.pack("<HH", width, height) + colours + frame + pixels + b";"
 
 
 @dataclass(frozen=True)
@@ -474,6 +483,9 @@ LATEX = {
     "cancel-options": "$\\cancel [data-thickness=9000,mathbackground=red]{x}$",
     "thick-fraction": "$\\genfrac{}{}{5000em}{0}{a}{b}$",
     "far-row": "$\\begin{array}{c}a\\\\[90000em]b\\end{array}$",
+    "caret": "$^^5cinput{/etc/passwd} ^^^^005cwrite18{touch owned}$",
+    "as-markdown": "![x]({CANARY}) [x](javascript:{PWN})",
+    "as-markdown-reference": "![x][y]\n\n[y]: {CANARY}",
 }
 MATH_IN_HTML = {
     "href": "<p>$\\href{javascript:{PWN}}{x}$</p>",
@@ -583,6 +595,7 @@ TYPES = {
     "png-as-jpeg": {"image/jpeg": PIXEL},
     "png-bomb": {"image/png": PIXEL[:16] + b"\x7f\xff\xff\xff\x7f\xff\xff\xff" + PIXEL[24:]},
     "png-list": {"image/png": [1, 2, 3]},
+    "gif-frame": {"image/gif": gif(1, 1, 30_000, 30_000)},
     "bmp": {"image/bmp": base64.b64encode(b"BM").decode()},
     "pdf": {"application/pdf": base64.b64encode(b"%PDF-1.4 /OpenAction").decode()},
     "widget-view": {"application/vnd.jupyter.widget-view+json": {"model_id": "x"}},
@@ -722,6 +735,15 @@ VEGA_LITE = {
     "tick-interval": _LITE
     | _PLAIN_ROWS
     | {"encoding": {"x": {"axis": {"tickCount": {"interval": "millisecond", "step": 1}}}}},
+    "format-function": _LITE
+    | _PLAIN_ROWS
+    | {"transform": [{"calculate": "format(datum.a, '0999999999d')", "as": "x"}]},
+    "format-of-row": _LITE
+    | {"data": {"values": [{"a": 1, "f": "0999999999d"}]}}
+    | {"transform": [{"calculate": "format(datum.a, datum.f)", "as": "x"}]},
+    "format-of-parts": _LITE
+    | _PLAIN_ROWS
+    | {"transform": [{"calculate": "format(datum.a, '0999' + '999999d')", "as": "x"}]},
     "proto": json.loads('{"mark":"bar","__proto__":{"url":"{CANARY}"},"data":{"url":"{CANARY}"}}'),
 }
 VEGA = {
@@ -774,6 +796,19 @@ VEGA = {
         "data": [
             {"name": "a", "values": [1], "transform": [{"type": "force", "iterations": 10**9}]}
         ]
+    },
+    "cross": {
+        "data": [
+            {
+                "name": "a",
+                "values": [{"a": number, "b": number, "c": number} for number in range(999)],
+                "transform": [{"type": "aggregate", "groupby": ["a", "b", "c"], "cross": True}],
+            }
+        ]
+    },
+    "format-signal": {
+        "scales": [{"name": "x", "domain": [0, 1]}],
+        "axes": [{"scale": "x", "orient": "top", "format": {"signal": "'0999999999d'"}}],
     },
     "steps-signal": {
         "data": [
@@ -952,6 +987,12 @@ BOMBS = frozenset(
         "vega-force",
         "vega-steps-signal",
         "vegalite-format-wide",
+        "vegalite-format-function",
+        "vegalite-format-of-row",
+        "vegalite-format-of-parts",
+        "vega-format-signal",
+        "vega-cross",
+        "type-gif-frame",
         "vegalite-tick-interval",
         "drawing-markers",
         "drawing-styled-clones",

@@ -306,6 +306,56 @@ class TestHtml:
         assert flattened("a<script>b</script>c<!--d-->e<svg><p>f</svg>g") == "aceg"
 
 
+class TestWeight:
+    """What makes a browser slow is bounded; what people write is far below the bounds."""
+
+    def test_levels(self) -> None:
+        assert html_of("<div>" * 90 + "x").count("<div>") >= 90
+        assert 90 <= html_of("<div>" * 500 + "x").count("<div>") <= 150
+        clipped = html_of("<div style='display:inline-block'>" * 500 + "the words stay")
+        assert "the words stay" in clipped
+
+    def test_spans_of_real_tables_stay(self) -> None:
+        index = pd.MultiIndex.from_product([range(200), range(10)])
+        columns = pd.MultiIndex.from_product([range(3), range(5)])
+        frame = pd.DataFrame(np.zeros((2_000, 15)), index, columns)
+        text = frame.to_html()
+        assert html_of(text).count("rowspan") == text.count("rowspan") == 200
+        assert html_of(text).count("colspan") == text.count("colspan")
+        styled = html_of("<style>b{display:block}</style>" + text)
+        assert styled.count("rowspan") == 200
+
+    def test_spans_that_make_holes_go(self) -> None:
+        row = "<tr>" + "<td colspan=1000>x</td>" * 20 + "</tr>"
+        assert "colspan" in html_of(f"<table>{row * 10}</table>")
+        text = html_of(f"<table>{row}" + "<tr><td>x</td></tr>" * 1_000 + "</table>")
+        assert "colspan" not in text
+        assert text.count("<td>x</td>") == 1_020
+
+    def test_shadows(self) -> None:
+        short = "box-shadow:0 2px 4px rgba(0,0,0,0.2);text-shadow:1px 1px #999"
+        assert declarations(short) == short
+        assert (
+            declarations("box-shadow:0 0 999px red;text-shadow:var(--x);color:red") == "color:red"
+        )
+        assert declarations("text-shadow:0 0 99em red;box-shadow:0 0 9rem red") == ""
+
+    def test_dots(self) -> None:
+        style = "<p style='border:1px dotted red;border-radius:4px'>dotted</p>"
+        assert html_of(style).count("dotted") == 2
+        crowd = html_of(style * 1_000)
+        assert crowd.count("dotted") == crowd.count("solid") == 1_000
+        assert "dotted" in html_of("<p style='border:1px dotted red'>x</p>" * 1_000)
+
+    def test_selectors(self) -> None:
+        rules = "".join(f"p:nth-child({n}){{color:red}}" for n in range(1_000))
+        assert html_of(f"<style>{rules}</style>" + "<p>x</p>" * 1_000).count("{color") == 1_000
+        assert html_of(f"<style>{rules}</style>" + "<p>x</p>" * 40_000).count("{color") == 250
+        frame = pd.DataFrame(np.arange(20_000).reshape(-1, 10))
+        text = frame.style.map(lambda value: f"background-color: #{value % 999:06x}").to_html()
+        assert html_of(text).count("{background-color") == text.count("background-color") > 50
+
+
 class TestCss:
     @pytest.mark.parametrize(
         ("given", "kept"),
@@ -514,6 +564,17 @@ class TestPictures:
         assert set(clean.data) == {"text/plain"}
         assert reason in clean.notes[0]
 
+    def test_a_large_frame_in_a_small_animation(self) -> None:
+        buffer = io.BytesIO()
+        frames = [Image.new("P", (40, 30), colour) for colour in (1, 2, 3)]
+        frames[0].save(buffer, "GIF", save_all=True, append_images=frames[1:], comment=b"x" * 600)
+        content = buffer.getvalue()
+        assert "image/gif" in shown("image/gif", content).data
+        assert "image/gif" in shown("image/gif", content[:-20]).data
+        last = content.rindex(b"\x00\x2c") + 1
+        large = content[: last + 5] + b"\xff\xff\xff\xff" + content[last + 9 :]
+        assert "image/gif" not in sanitize({"image/gif": large}, {}, html="safe").data
+
     def test_an_endless_animation(self) -> None:
         frame = b"\x00\x2c" * 1_000
         content = b"GIF89a" + b"\xff\x7f\xff\x05" + frame
@@ -536,7 +597,7 @@ class TestPictures:
             "<svg width='460.8pt' height='345.6pt'><path d='M 0 0 L 1 1' style='fill: none'/></svg>"
         )
         text = shown("image/svg+xml", source).data["text/html"]
-        assert text.endswith('width="614" height="461" alt="drawing">')
+        assert text.endswith('width="614" height="461" alt="drawing"></div></div>')
 
     def test_a_drawing_keeps_what_it_draws_with(self) -> None:
         source = (

@@ -7,9 +7,11 @@ can load, and every rule only reaches the inside of the output it came with.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator
 from functools import cache, lru_cache
 
+from wasm_kernel.core.data import dataclass
 from wasm_kernel.notebook.sanitize.names import IDENTIFIER, safe_class, safe_id
 from wasm_kernel.notebook.sanitize.words import words
 
@@ -18,6 +20,8 @@ SELECTORS_MAX = 100_000
 DECLARATIONS_MAX = 200
 VALUE_MAX = 500
 SELECTOR_MAX = 500
+MATCHES_MAX = 20_000_000
+"""Selectors times the elements that each of them may be tried on."""
 
 PROPERTIES = words(
     """
@@ -57,13 +61,25 @@ _CUSTOM_NAME = re.compile(_CUSTOM)
 _KEYWORD_ONLY = re.compile(rf"{_NAME}(?:!important)?")
 # In-flow positions only: everything else can lie over what is not the output's own.
 _POSITION = re.compile(r"(?:static|relative)(?:!important)?")
-_SPECIAL_VALUES = {"position": _POSITION, "cursor": _KEYWORD_ONLY, "display": _KEYWORD_ONLY}
+# A shadow is drawn as far as it reaches: a few of thousands of pixels take minutes.
+_SHORT = r"(?:[0-9]{1,2}(?:\.[0-9]{0,10})?|\.[0-9]{1,10})(?:px|pt)?"
+_SHADE = rf"(?:\#[0-9a-f]{{3,8}}|{_SHORT}|[a-z]{{1,40}}|(?:rgb|hsl)a?\({_PLAIN}\))"
+_SHADOW = re.compile(rf"{_SHADE}(?:[ ,]{_SHADE})*(?:!important)?")
+_SPECIAL_VALUES = {
+    "position": _POSITION,
+    "cursor": _KEYWORD_ONLY,
+    "display": _KEYWORD_ONLY,
+    "box-shadow": _SHADOW,
+    "text-shadow": _SHADOW,
+}
 _COMMENT = re.compile(r"/\*.*?(?:\*/|\Z)", re.DOTALL)
 _PUNCTUATION = [(f"{a}{mark}{b}", mark) for mark in ",/" for a, b in ((" ", ""), ("", " "))]
 _COMBINATORS = [(f"{a}{mark}{b}", mark) for mark in ">+~" for a, b in ((" ", ""), ("", " "))]
 _PARENTHESES = [("( ", "("), (" )", ")"), (" !", "!"), ("! ", "!")]
 _MEDIA = re.compile(r"@media\s*\(\s*prefers-color-scheme\s*:\s*(dark|light)\s*\)\s*", re.IGNORECASE)
 
+_COMBINATOR = re.compile(r"[\s>+~]")
+_ID = re.compile(r' id="([^"]*)"')
 _COUNT = r"\((?:odd|even|[+-]?[0-9]{0,5}n?(?:[+-][0-9]{1,5})?)\)"
 _PSEUDO = (
     r":(?:hover|empty|(?:first|last|only)-(?:child|of-type)"
@@ -158,11 +174,41 @@ def _renamed(match: re.Match[str]) -> str:
     return match[1] + (safe_id(match[2]) if match[1] == "#" else safe_class(match[2]) or "")
 
 
-def stylesheet(text: str, scope: str) -> str:
+@dataclass(frozen=True)
+class Weight:
+    """What a browser tries selectors on."""
+
+    elements: int = 0
+    same_id: int = 1
+    """How many elements have the most frequent id."""
+
+    @classmethod
+    def of(cls, body: str) -> Weight:
+        """The weight of some clean HTML."""
+        ids = Counter(_ID.findall(body))
+        return cls(body.count("<"), max(ids.values(), default=1))
+
+    def matches(self, prelude: str) -> int:
+        """How often the selectors of a rule are tried."""
+        if _IDS_ONLY.fullmatch(prelude):
+            return self.same_id * (prelude.count(",") + 1)
+        total = 0
+        for one in prelude.split(","):
+            last = _COMBINATOR.split(one.strip())[-1]
+            tried = self.same_id if "#" in last.replace(":not(#", "") else self.elements
+            # Each element then looks at all those before it.
+            total += tried * (1 + self.elements // 20) if "~" in one else tried
+        return total
+
+
+NO_WEIGHT = Weight()
+
+
+def stylesheet(text: str, scope: str, weight: Weight = NO_WEIGHT) -> str:
     """The harmless rules of a style element, every one of them below ``scope``."""
     if len(text) > STYLESHEET_MAX:
         return ""
-    left = SELECTORS_MAX
+    left, matches_left = SELECTORS_MAX, MATCHES_MAX
     written = []
     for media, prelude, block in _rules(_COMMENT.sub(" ", text) if "/*" in text else text):
         body = declarations(block)
@@ -172,7 +218,8 @@ def stylesheet(text: str, scope: str) -> str:
         if left < 0:
             break
         chosen = _selectors(prelude, scope)
-        if chosen:
+        matches_left -= weight.matches(prelude)
+        if chosen and matches_left >= 0:
             rule = f"{chosen}{{{body}}}"
             written.append(f"@media (prefers-color-scheme:{media}){{{rule}}}" if media else rule)
     return "\n".join(written)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Set
 
+from wasm_kernel.notebook.sanitize.vega_lists import FORMAT
 from wasm_kernel.notebook.sanitize.words import words
 
 EXPRESSION_MAX = 2_000
@@ -49,13 +50,24 @@ def is_safe_expression(text: str, names: Set[str] = frozenset()) -> bool:
     return all(_is_safe_at(padded, index, names) for index in range(1, len(padded) - 2))
 
 
+def _has_plain_format(tokens: list[tuple[str, str]], opening: int) -> bool:
+    """Whether a call ends with a short format as it stands; one can ask for a gigabyte of zeros."""
+    depth = 0
+    for index in range(opening, len(tokens)):
+        depth += {"(": 1, ")": -1}.get(tokens[index][1], 0)
+        if depth == 0:
+            (_, comma), (kind, text) = tokens[index - 2 : index]
+            return comma == "," and kind == "literal" and FORMAT.fullmatch(text[1:-1]) is not None
+    return False
+
+
 def _is_safe_at(tokens: list[tuple[str, str]], index: int, names: Set[str]) -> bool:
     before, (kind, text), after = tokens[index - 1 : index + 2]
     if kind == "name":
         if before[1] == ".":
             return text not in _FORBIDDEN_MEMBERS and after[1] != "("
         if after[1] == "(":
-            return text in FUNCTIONS
+            return text in FUNCTIONS and (text != "format" or _has_plain_format(tokens, index + 1))
         return text == "datum" or text in CONSTANTS or (text in names and text not in _NEVER_NAMES)
     if text == ".":
         return before[0] == "name" or before[1] == "]"

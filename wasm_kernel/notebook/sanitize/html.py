@@ -13,8 +13,9 @@ from urllib.parse import unquote
 
 from wasm_kernel.core.data import dataclass, field
 from wasm_kernel.notebook.sanitize import tex, texts
-from wasm_kernel.notebook.sanitize.css import stylesheet
-from wasm_kernel.notebook.sanitize.guard import bounded
+from wasm_kernel.notebook.sanitize.css import Weight, stylesheet
+from wasm_kernel.notebook.sanitize.drawing import is_deep, lightly_drawn, with_few_slots
+from wasm_kernel.notebook.sanitize.guard import bounded, flattened
 from wasm_kernel.notebook.sanitize.images import PIXELS_MAX, image_bytes, raster_image
 from wasm_kernel.notebook.sanitize.names import NO_MATH
 from wasm_kernel.notebook.sanitize.refusal import Refused
@@ -77,7 +78,15 @@ def clean_html(text: str, limit: int) -> CleanHtml:
         table = _Rewriter(limit, notes).rewritten(body)
         if _DIAGRAM not in text:
             notes[:0] = _left_out(text)
-    return CleanHtml(_boxed(_visible(table), styles, notes), notes)
+    return CleanHtml(_typeset(_visible(with_few_slots(table, styles)), styles, notes), notes)
+
+
+def boxed(body: str, rules: str = "", classes: str = "") -> str:
+    """Something for the page in the box that it does not leave."""
+    body, rules = lightly_drawn(body, rules)
+    named = f' class="{classes}"' if classes else ""
+    style = f"<style>{rules}</style>" if rules else ""
+    return f"{_BOX}<div{named}>{style}{body}</div></div>"
 
 
 def _left_out(text: str) -> list[str]:
@@ -116,25 +125,24 @@ def _visible(text: str) -> str:
     return _INVISIBLE.sub("", text)
 
 
-def _boxed(body: str, styles: list[str], notes: list[str]) -> str:
-    no_math = ""
+def _typeset(body: str, styles: list[str], notes: list[str]) -> str:
+    classes = []
     if tex.has_math(body):
-        if tex.is_too_much(body):
-            no_math = f' class="{NO_MATH}"'
-            notes.append(texts.MATH_NOT_TYPESET)
+        is_too_much = tex.is_too_much(body)
         defused = tex.defused(body)
-        if defused != body and not no_math:
+        if is_too_much:
+            classes.append(NO_MATH)
+            notes.append(texts.MATH_NOT_TYPESET)
+        elif defused != body:
             notes.append(texts.MATH_COMMANDS_OFF)
         body = defused
     if not styles:
-        return f"{_BOX}<div{no_math}>{body}</div></div>"
+        return boxed(body, classes=" ".join(classes))
     sheet = "\n".join(styles)
     digest = hashlib.blake2b((sheet + body).encode("utf-8", "replace"), digest_size=6).hexdigest()
     scope = SCOPE + digest
-    rules = stylesheet(sheet, scope)
-    classes = f"{scope} {NO_MATH}" if no_math else scope
-    style = f"<style>{rules}</style>" if rules else ""
-    return f'{_BOX}<div class="{classes}">{style}{body}</div></div>'
+    rules = stylesheet(sheet, scope, Weight.of(body))
+    return boxed(body, rules, " ".join([scope, *classes]))
 
 
 class _Rewriter:
@@ -148,8 +156,13 @@ class _Rewriter:
         self._written: dict[str, str] = {}
 
     def rewritten(self, text: str) -> str:
-        text = bounded(self._with_drawings_apart(text))
-        return _TAG.sub(self._tag, parsed(text))
+        text = self._with_drawings_apart(text)
+        clean = parsed(bounded(text))
+        if is_deep(clean):
+            clean = parsed(flattened(text))
+            if is_deep(clean):
+                raise Refused("too many levels")
+        return _TAG.sub(self._tag, clean)
 
     def _with_drawings_apart(self, text: str) -> str:
         """Drawings inside the HTML become pictures, like drawings that come alone."""

@@ -9,7 +9,7 @@ import base64
 import binascii
 import re
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from wasm_kernel.core.data import dataclass
@@ -27,6 +27,7 @@ _WHITESPACE = re.compile(r"[ \t\r\n]+")
 # Frame headers of JPEG; C4, C8 and CC in that range are tables.
 _JPEG_FRAMES = frozenset(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}
 _JPEG_BARE = frozenset(range(0xD0, 0xD9)) | {0x01}
+_GIF_FRAME, _GIF_EXTENSION, _GIF_END = 0x2C, 0x21, 0x3B
 
 
 @dataclass(frozen=True)
@@ -101,11 +102,40 @@ def _gif(content: bytes) -> Size:
     if content[:6] not in (b"GIF87a", b"GIF89a"):
         raise ValueError
     width, height = struct.unpack("<HH", content[6:10])
+    frames = 1
+    # A browser enlarges the picture to what its frames need, whatever the header says.
+    for left, top, frame_width, frame_height in _gif_frames(content):
+        width, height = max(width, left + frame_width), max(height, top + frame_height)
+        frames += 1
     # Every frame starts after a block that ends in zero; counting too many is harmless.
-    frames = content.count(b"\x00\x2c") + 1
+    frames = max(frames, content.count(b"\x00\x2c") + 1)
     if width * height * frames > GIF_PIXELS_MAX:
         raise Refused("the animation has too many pixels")
     return width, height
+
+
+def _gif_frames(content: bytes) -> Iterator[tuple[int, int, int, int]]:
+    """Where each frame lies and how large it is, up to the end or to where the bytes were cut."""
+    position = 13 + _gif_colours(content[10])
+    while position < len(content) and content[position] != _GIF_END:
+        if content[position] == _GIF_FRAME:
+            left, top, width, height, flags = struct.unpack(
+                "<HHHHB", content[position + 1 : position + 10]
+            )
+            yield left, top, width, height
+            position += 11 + _gif_colours(flags)
+        elif content[position] == _GIF_EXTENSION:
+            position += 2
+        else:
+            raise ValueError
+        while position < len(content) and content[position]:
+            position += 1 + content[position]
+        position += 1
+
+
+def _gif_colours(flags: int) -> int:
+    """The bytes of a table of colours, if there is one."""
+    return 3 * 2 ** (flags % 8 + 1) if flags & 0x80 else 0
 
 
 def _webp(content: bytes) -> Size:

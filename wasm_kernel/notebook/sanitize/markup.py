@@ -12,6 +12,9 @@ from wasm_kernel.notebook.sanitize.refusal import Refused
 from wasm_kernel.notebook.sanitize.texts import too_large
 
 _OPENS_TAG = re.compile(r"<(?=[A-Za-z/!?])")
+# Some viewers (VS Code, what nbconvert writes as Markdown) read LaTeX as Markdown, with its
+# pictures and links; and to TeX two carets and a number are any letter, a backslash as well.
+_OTHERWISE_READ = re.compile(r"\^(?=\^)|!(?=\[)|\](?=[(\[:])")
 
 
 def clean_latex(text: str) -> tuple[str, list[str]]:
@@ -22,7 +25,7 @@ def clean_latex(text: str) -> tuple[str, list[str]]:
     if tex.is_too_much(text) or tex.goes_backward(text):
         raise Refused("too many formulas, levels or negative spaces")
     # Not every page escapes LaTeX before it puts it into its markup; a blank changes no formula.
-    safe = tex.defused(_OPENS_TAG.sub("< ", text))
+    safe = tex.defused(_OTHERWISE_READ.sub(r"\g<0> ", _OPENS_TAG.sub("< ", text)))
     return safe, [texts.MATH_COMMANDS_OFF] if f"\\{tex.WORD_JOINER}" in safe else []
 
 

@@ -74,9 +74,11 @@ def _raster(given: Given) -> Shown:
 
 
 def _drawing(given: Given) -> Shown:
+    from wasm_kernel.notebook.sanitize.html import boxed
     from wasm_kernel.notebook.sanitize.svg import svg_picture
 
-    return Shown(HTML, svg_picture(given.value, given.limit))
+    # What the drawing says of its own height counts, were it ten million pixels.
+    return Shown(HTML, boxed(svg_picture(given.value, given.limit)))
 
 
 def _data(given: Given) -> Shown:

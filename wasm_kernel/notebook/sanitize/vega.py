@@ -128,6 +128,8 @@ class _Check(_Rows):
             pattern = lists.NAME if key == "name" else lists.FORMAT
             if isinstance(value, str) and not pattern.fullmatch(value):
                 raise Refused(f"the chart has an unusual {key!r}")
+            if isinstance(value, dict) and not {"expr", "signal"}.isdisjoint(value):
+                raise Refused(f"the chart computes its {key!r}")
         self._number(key, value)
         self.value(value)
 
@@ -173,6 +175,8 @@ class _Check(_Rows):
             kind = step.get("type") if isinstance(step, dict) else None
             if kind is not None and kind not in lists.TRANSFORMS:
                 raise Refused("the chart has a transform that is not on the list")
+            if isinstance(step, dict) and step.get("cross"):
+                raise Refused("the chart joins everything with everything")
 
     def _inline(self, value: Any) -> None:
         """Data as text would be parsed in the page, past everything that is checked here."""

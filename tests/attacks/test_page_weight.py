@@ -1,0 +1,128 @@
+"""Clean HTML that weighs on a browser: whatever a cell shows, the tab lives and draws the page.
+
+Nothing here runs or loads. As it came from the cell, most of it ends or stops the tab.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Iterator
+
+import pytest
+from chromium import browser_context, chromium, needs_chromium
+from playwright.sync_api import Browser, Error, Page
+
+from wasm_kernel.notebook.sanitize import sanitize
+
+from .page_vectors import gif
+
+pytestmark = needs_chromium
+
+
+def nested(style: str, levels: int = 500) -> str:
+    return f"<div style='{style}'>" * levels + "x" + "</div>" * levels
+
+
+def many(style: str, count: int = 3_000, text: str = "xxxxxxx") -> str:
+    return f"<div style='{style}'>{text}</div>" * count
+
+
+WIDE_ROW = "<tr>" + "<td colspan=1000>x</td>" * 20 + "</tr>"
+ROWS = "<tr><td>x</td></tr>" * 40_000
+DEADLY = {
+    "inline-tables": nested("display:inline-table"),
+    "inline-blocks": nested("display:inline-block;overflow:auto;width:min-content"),
+    "slots": f"<table style='border-collapse:collapse;border:1px solid'>{WIDE_ROW}{ROWS}</table>",
+}
+"""What ends the tab as it is."""
+
+SELECTORS = "".join(f"*:nth-last-child({n}n+1):not(.a){{color:red}}" for n in range(60_000))
+SIBLINGS = "".join(f"i~b:nth-child({n}){{color:red}}" for n in range(200))
+SAME_IDS = "".join(f"#a:nth-child({n}n+1){{color:red}}" for n in range(60_000))
+HEAVY = {
+    "shadows": many("box-shadow:0 0 9999px 9999px red;text-shadow:0 0 9999px red"),
+    "shadows-by-variable": many("--s:0 0 9999px red;text-shadow:var(--s)"),
+    "dots": many("border:1px dotted red;width:99999px;border-radius:50%"),
+    "dots-by-rule": "<style>div{--d:dashed;border:1px var(--d) red;width:99999px}"
+    "div{border-radius:9px}</style>" + many("color:red"),
+    "selectors": f"<style>{SELECTORS}</style>" + "<b>x</b>" * 20_000,
+    "siblings": f"<style>{SIBLINGS}</style>" + "<b>x</b>" * 20_000,
+    "same-ids": f"<style>{SAME_IDS}</style>" + "<b id=a>x</b>" * 20_000,
+    "hanging-cells": "<table>" + ("<tr>" + "<td rowspan=9999>x" * 20) * 2_000 + "</table>",
+    "rows-by-style": "<div style='display:table;border-collapse:collapse'>"
+    f"<table style='display:contents'>{WIDE_ROW}</table>"
+    + "<div style='display:table-row'>x</div>"
+    * 40_000,
+    "columns": "<table>" + "<colgroup span=999></colgroup>" * 1_000 + f"{ROWS}</table>",
+}
+"""What takes from ten seconds to many minutes as it is."""
+
+SHOW = """async text => {
+    const place = document.getElementById('output');
+    place.innerHTML = text;
+    const height = place.offsetHeight;
+    await new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)));
+    return height;
+}"""
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with chromium() as launched:
+        yield launched
+
+
+@pytest.fixture
+def page(browser: Browser) -> Iterator[Page]:
+    with browser_context(browser) as context:
+        page = context.new_page()
+        # As deep in the page as an output of JupyterLab's.
+        page.set_content("<body>" + "<div>" * 40 + "<div id=output></div>")
+        yield page
+
+
+@pytest.mark.parametrize("name", [*DEADLY, *HEAVY])
+def test_the_tab_draws_it(page: Page, name: str) -> None:
+    text = sanitize({"text/html": (DEADLY | HEAVY)[name]}, {}, html="safe").data["text/html"]
+    # Most of it has no other harm in it than the time it takes, which the page's patience bounds.
+    assert 0 < page.evaluate(SHOW, text) <= 50_000
+    assert page.locator("#output").inner_text().strip()
+
+
+@pytest.mark.parametrize("name", DEADLY)
+def test_as_it_came_it_ends_the_tab(page: Page, name: str) -> None:
+    with pytest.raises(Error, match="crashed"):
+        page.evaluate(SHOW, DEADLY[name])
+
+
+DRAWINGS = {
+    "height": "<svg xmlns='http://www.w3.org/2000/svg' width='9' height='9999999'><rect/></svg>",
+    "shape": "<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 1 99999'><rect/></svg>",
+}
+LOADED = """async text => {
+    const place = document.getElementById('output');
+    place.innerHTML = text;
+    await place.querySelector('img').decode();
+    return place.offsetHeight;
+}"""
+
+
+@pytest.mark.parametrize("name", DRAWINGS)
+def test_no_drawing_makes_the_page_endless(page: Page, name: str) -> None:
+    clean = sanitize({"image/svg+xml": DRAWINGS[name]}, {}, html="safe").data["text/html"]
+    assert 0 < page.evaluate(LOADED, clean) <= 50_000
+    source = base64.b64encode(DRAWINGS[name].encode()).decode()
+    as_it_came = f'<img src="data:image/svg+xml;base64,{source}">'
+    assert page.evaluate(LOADED, as_it_came) > 5_000_000
+
+
+def test_a_frame_that_is_larger_than_its_picture(page: Page) -> None:
+    """The browser shows the whole frame, so the frame is what counts."""
+    small = sanitize({"image/gif": gif(1, 1, 300, 200)}, {}, html="safe").data["image/gif"]
+    shown = page.evaluate(
+        LOADED, f'<img src="data:image/gif;base64,{small}" style="display:block">'
+    )
+    assert shown == 200
+    clean = sanitize({"image/gif": gif(1, 1, 30_000, 30_000)}, {}, html="safe")
+    assert "image/gif" not in clean.data
+    assert "too many pixels" in clean.notes[0]
