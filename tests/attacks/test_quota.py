@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from wasm_kernel import NOTEBOOK_POLICY, Limit, Session
+from wasm_kernel.host import wasi
 from wasm_kernel.host.workspace import Workspace
 
 from .conftest import Runner, held
@@ -332,6 +333,52 @@ def test_folders_are_not_nested_deeper_than_a_path_can_name(run: Runner, workspa
         deepest = max((len(path) for path, _ in opened.walk()), default=0)
     shutil.rmtree(workspace / "deep-dir", ignore_errors=True)
     assert deepest <= 4096
+
+
+STACK = """
+import os
+def chain(top):
+    os.makedirs(leaf := top + "/d" * 54)
+    return leaf
+chain("t0")
+for number in range(1, 6):
+    os.rename(f"t{number - 1}", chain(f"t{number}") + "/d")
+"""
+
+
+@pytest.mark.parametrize("is_bounded", [True, False])
+def test_folders_are_not_nested_deeper_by_moving_them(
+    run: Runner, workspace: Path, monkeypatch: pytest.MonkeyPatch, is_bounded: bool
+) -> None:
+    """The host has a folder open for each level; a thousand levels took all its descriptors."""
+    if not is_bounded:
+        monkeypatch.setattr(wasi, "_DEPTH_MAX", 10_000)
+    result = run(STACK)
+    with Workspace(workspace) as opened:
+        levels = max(path.count("/") for path, _ in opened.walk())
+    assert (levels < 64) is is_bounded
+    assert ("Filename too long" in result.stderr) is is_bounded
+
+
+def test_a_move_that_would_be_too_deep_leaves_everything_as_it_is(
+    run: Runner, workspace: Path
+) -> None:
+    result = run(
+        STACK.replace("range(1, 6)", "()")
+        + """
+leaf = chain("t1")
+open("t0/file", "w").write("kept")
+try:
+    os.rename("t0", leaf + "/d")
+except OSError as error:
+    print(error.strerror, open("t0/file").read(), os.listdir(leaf))
+os.rename("t0", "other")
+open("other/file", "a").write(" and more")
+"""
+    )
+    assert result.stdout == "Filename too long kept []\n"
+    assert (workspace / "other" / "file").read_text() == "kept and more"
+    assert [change.path for change in result.files] == ["other/file"]
 
 
 def test_the_hosts_scan_of_nested_folders_does_not_start_anew_at_each_depth(

@@ -145,17 +145,24 @@ class Journal:
         mode = stat.S_IMODE(found.st_mode)
         self._step(path, lambda w: restoring.mkdir(w, path, mode), entries=-1)
 
-    def note_rename(self, old: str, new: str, found: os.stat_result) -> None:
-        """A file or folder is about to move to a name that is free by now."""
+    def note_rename(self, old: str, new: str, found: os.stat_result) -> str:
+        """A file or folder is about to move to a name that is free by now.
+
+        The name of what will lie deepest by then is the answer.
+        """
         step = self._step(new, lambda w: restoring.rename(w, new, old))
+        deepest = new
         if stat.S_ISDIR(found.st_mode):
             for path, inner in self.workspace.walk(old):
+                moved = new + path[len(old) :]
+                deepest = max(deepest, moved, key=lambda name: name.count("/"))
                 if stat.S_ISREG(inner.st_mode):
                     self._first(step, path, inner)
-                    self._first(step, new + path[len(old) :], None)
+                    self._first(step, moved, None)
         else:
             self._first(step, old, found)
             self._first(step, new, None)
+        return deepest
 
     def note_moved(self, old: str, new: str) -> None:
         """The move was made: what is known of its files is known by their new names.

@@ -510,7 +510,10 @@ class WasiGuard:
                 journal.note_unlink(new, target)
             elif target is not None:
                 journal.note_rmdir(new, target)
-            journal.note_rename(old, new, found)
+            deepest = journal.note_rename(old, new, found)
+            # The host holds a folder open for each level while it looks through the workspace.
+            if deepest.count("/") >= _DEPTH_MAX:
+                return self._noted(mark, NAMETOOLONG)
         number = self._native("path_rename", folder, pointer, length, to, to_pointer, to_length)
         if number == SUCCESS and moves:
             journal.note_moved(old, new)
