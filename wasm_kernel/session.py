@@ -54,6 +54,9 @@ UNDO_FILE_BYTES = 512 * 1024 * 1024
 QUESTION_FUEL = 30_000_000_000
 """What a completion or an inspection may use."""
 
+QUESTION_SECONDS = 20.0
+"""How long one may take: an object that sleeps when it is looked at would hold up every cell."""
+
 _SAVED_FORMAT = 1
 _REASON_MAX = 1000
 
@@ -313,7 +316,7 @@ class Session:
         described, buffers = values.encode(value)
         request = {"op": "put", "name": values.check_name(name), "value": described}
         with self._entered():
-            answer, journal = self._request(request, buffers)
+            answer, journal = self._request(request, buffers, self.policy.timeout_seconds)
             reason = self._why_failed(answer)
             if reason:
                 self._live.forget()
@@ -323,7 +326,8 @@ class Session:
 
     def get(self, name: str) -> Any:
         """The value of a variable of the guest, as far as it is only data."""
-        answer, _ = self._locked_request({"op": "get", "name": values.check_name(name)}, [])
+        request = {"op": "get", "name": values.check_name(name)}
+        answer, _ = self._locked_request(request, [], self.policy.timeout_seconds)
         reason = self._why_failed(answer)
         if reason:
             raise VariableTransferError(f"{name} could not be passed out: {reason}")
@@ -520,7 +524,9 @@ class Session:
         return _Entered(self)
 
     def _ask(self, request: dict[str, Any]) -> dict[str, Any]:
-        answer, _ = self._locked_request(request, [])
+        most = self.policy.timeout_seconds
+        timeout = QUESTION_SECONDS if most is None else min(most, QUESTION_SECONDS)
+        answer, _ = self._locked_request(request, [], timeout)
         if answer.reply is None:
             raise GuestProtocolError("the question used up its limits and was given up")
         if "failed" in answer.reply.header:
@@ -528,15 +534,17 @@ class Session:
         return answer.reply.header
 
     def _locked_request(
-        self, request: dict[str, Any], buffers: list[bytes]
+        self, request: dict[str, Any], buffers: list[bytes], timeout: float | None
     ) -> tuple[Answer, Journal]:
         with self._entered():
-            answer, journal = self._request(request, buffers)
+            answer, journal = self._request(request, buffers, timeout)
             journal.rollback()
             self._live.take_back(is_sound=answer.is_sound)
             return answer, journal
 
-    def _request(self, request: dict[str, Any], buffers: list[bytes]) -> tuple[Answer, Journal]:
+    def _request(
+        self, request: dict[str, Any], buffers: list[bytes], timeout: float | None
+    ) -> tuple[Answer, Journal]:
         journal = Journal(self._folder, self._quota, self._preimages)
         answer = self._live.request(
             request,
@@ -545,7 +553,7 @@ class Session:
             journal=journal,
             stdout=OutputStream(0),
             stderr=OutputStream(0),
-            timeout=self.policy.timeout_seconds,
+            timeout=timeout,
             max_bytes=1 << 30,
         )
         return answer, journal

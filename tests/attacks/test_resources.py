@@ -15,7 +15,9 @@ import pytest
 
 import wasm_kernel.host.journal as journal_module
 import wasm_kernel.host.preimages as preimages_module
+import wasm_kernel.session as session_module
 from wasm_kernel import NOTEBOOK_POLICY, Limit, PythonSandbox, SandboxResult, Session
+from wasm_kernel.core.errors import GuestProtocolError
 from wasm_kernel.host.pages import strategy
 from wasm_kernel.runtimes.python.sandbox import ONE_SHOT_OVERHEAD_FUEL
 
@@ -604,3 +606,52 @@ def test_the_number_of_copies_is_bounded(workspace: Path, monkeypatch: pytest.Mo
         assert result.success
         assert copies(session) == 10
         assert len(result.metadata["not_restorable"]) == 30
+
+
+SLEEPY = """
+import time
+class Sleepy:
+    def __dir__(self):
+        return time.sleep(10**6)
+    def __repr__(self):
+        return str(time.sleep(10**6))
+class Awake:
+    def __dir__(self):
+        return ["at_once"]
+sleepy, awake = Sleepy(), Awake()
+"""
+
+
+def test_a_question_does_not_wait_for_an_object_that_sleeps(
+    workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nobody asked for it but the page: the next cell must not have to wait for ever."""
+    with Session(NOTEBOOK_POLICY, workspace) as session:
+        assert session.execute(SLEEPY).success
+        monkeypatch.setattr(session_module, "QUESTION_SECONDS", 1.0)
+        with pytest.raises(GuestProtocolError, match="used up its limits"):
+            session.complete("sleepy.")
+        with pytest.raises(GuestProtocolError, match="used up its limits"):
+            session.inspect("sleepy")
+        monkeypatch.undo()
+        assert "at_once" in str(session.complete("awake."))
+        assert session.execute("print('next')").stdout == "next\n"
+
+
+def test_without_its_limit_a_question_waits(workspace: Path) -> None:
+    """The control: only an interrupt ends it."""
+    with Session(NOTEBOOK_POLICY, workspace) as session:
+        assert session.execute(SLEEPY).success
+        ended = threading.Event()
+
+        def ask() -> None:
+            with pytest.raises(GuestProtocolError):
+                session.complete("sleepy.")
+            ended.set()
+
+        thread = threading.Thread(target=ask)
+        thread.start()
+        assert not ended.wait(3)
+        session.interrupt()
+        thread.join()
+        assert ended.is_set()
