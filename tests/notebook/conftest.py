@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import re
+import socket
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator
@@ -17,10 +18,13 @@ import pytest
 from jupyter_client.blocking.client import BlockingKernelClient
 from jupyter_client.manager import KernelManager
 
+from wasm_kernel.notebook.connection import PORTS
 from wasm_kernel.notebook.install import KERNEL_NAME
 
 GUARD_SECONDS = 120.0
 """Nothing here needs a tenth of it; a test that waits so long has found a hang."""
+
+ATTEMPTS = 3
 
 Message = dict[str, Any]
 
@@ -144,11 +148,29 @@ class Kernel:
 
     def __init__(self, folder: Path, name: str = KERNEL_NAME, **env: str) -> None:
         self.folder = folder
-        self.manager = KernelManager(kernel_name=name)
         # A kernel that is killed leaves its temporary files: they belong to the test run then.
         temporary = {"TMPDIR": os.environ["JUPYTER_RUNTIME_DIR"]}
-        self.manager.start_kernel(cwd=str(folder), env={**os.environ, **temporary, **env})
-        self._connect()
+        for attempt in range(ATTEMPTS):
+            self.manager = KernelManager(kernel_name=name)
+            self.manager.start_kernel(cwd=str(folder), env={**os.environ, **temporary, **env})
+            try:
+                self._connect()
+                return
+            except RuntimeError:
+                if attempt == ATTEMPTS - 1 or not self._has_lost_a_port():
+                    raise
+
+    def _has_lost_a_port(self) -> bool:
+        """Whether the kernel is dead and somebody else listens on one of its ports.
+
+        The manager chooses them before the kernel has them, beside other test runs.
+        """
+        places = [(self.manager.ip, getattr(self.manager, port)) for port in PORTS]
+        for place in () if self.is_alive else places:
+            with socket.socket() as probe:
+                if probe.connect_ex(place) == 0:
+                    return True
+        return False
 
     def _connect(self) -> None:
         # The numbers of messages begin anew with each client.

@@ -59,11 +59,13 @@ def running_lab(folder: Path) -> Iterator[Server]:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
     token = secrets.token_hex(16)
+    url = ""
     process = subprocess.Popen(
         [
             sys.executable, "-m", "jupyterlab", "--no-browser", "--allow-root",
+            # Somebody may have taken the port by then; the server looks for another.
             "--ServerApp.ip=127.0.0.1", f"--ServerApp.port={port}",
-            "--ServerApp.port_retries=0", f"--IdentityProvider.token={token}",
+            "--ServerApp.port_retries=50", f"--IdentityProvider.token={token}",
             f"--ServerApp.root_dir={root}", "--LabApp.extension_manager=readonly",
             "--expose-app-in-browser",
         ],
@@ -84,15 +86,17 @@ def running_lab(folder: Path) -> Iterator[Server]:
     assert process.stderr is not None
     for line in process.stderr:
         log.append(line)
-        if "is running at" in line:
+        found = re.search(r"http://127\.0\.0\.1:\d+", line)
+        if found:
+            url = found[0]
             break
     guard.cancel()
-    assert process.poll() is None, "".join(log)
     # Somebody has to read what it goes on to say, or it stops when the pipe is full.
     reader = threading.Thread(target=log.extend, args=(process.stderr,), daemon=True)
     reader.start()
     try:
-        yield Server(f"http://127.0.0.1:{port}", token, root)
+        assert url, "".join(log)
+        yield Server(url, token, root)
     finally:
         process.terminate()
         try:

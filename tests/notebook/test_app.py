@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -16,6 +17,7 @@ import zmq
 from jupyter_client.blocking.client import BlockingKernelClient
 from jupyter_client.connect import write_connection_file
 
+from wasm_kernel.notebook import connection
 from wasm_kernel.notebook.__main__ import parse
 from wasm_kernel.notebook.connection import PORTS, Connection, ConnectionFileError
 from wasm_kernel.notebook.install import KERNEL_ARGUMENTS
@@ -155,6 +157,39 @@ def test_a_file_that_is_not_usable_is_an_error_with_a_reason(tmp_path: Path, tex
     file.write_text(text)
     with pytest.raises(ConnectionFileError, match="the connection file"):
         Connection.read(file)
+
+
+def test_a_port_that_is_busy_for_a_moment_is_waited_for() -> None:
+    """Another process may be given the number between the front end's choice and this one."""
+    other = socket.create_server(("127.0.0.1", 0))
+    failures: list[zmq.ZMQError] = []
+
+    class Meeting(zmq.Socket[bytes]):
+        def bind(self, address: str) -> Any:
+            try:
+                return super().bind(address)
+            except zmq.ZMQError as error:
+                failures.append(error)
+                other.close()
+                raise
+
+    class Context(zmq.Context[Meeting]):
+        _socket_class = Meeting
+
+    wanted = Connection(ports={"shell_port": other.getsockname()[1]})
+    with Context() as context, wanted.bind(context, zmq.ROUTER, "shell_port") as bound:
+        assert bound.last_endpoint.endswith(b":%d" % wanted.ports["shell_port"])
+    assert len(failures) == 1
+
+
+def test_a_port_that_stays_taken_is_an_error_with_a_reason(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(connection, "BUSY_SECONDS", 0.0)
+    with socket.create_server(("127.0.0.1", 0)) as other, zmq.Context() as context:
+        taken = Connection(ports={"shell_port": other.getsockname()[1]})
+        with pytest.raises(zmq.ZMQError, match="Address already in use"):
+            taken.bind(context, zmq.ROUTER, "shell_port")
 
 
 def test_a_kernel_that_cannot_start_says_why(launch: Launch, tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ import errno
 import json
 import os
 import secrets
+import time
 from pathlib import Path
 from typing import Any, Self
 
@@ -16,6 +17,10 @@ from wasm_kernel.core.data import dataclass, field
 PORTS = ("shell_port", "iopub_port", "stdin_port", "control_port", "hb_port")
 LINGER_MILLISECONDS = 1000
 """How long a socket that is closed goes on sending: the last reply is the one to a shutdown."""
+
+BUSY_SECONDS = 2.0
+"""How long a port may be somebody else's: a process that is about to end, or a connection that was
+given the number while nobody listened there."""
 
 
 class ConnectionFileError(Exception):
@@ -91,17 +96,34 @@ class Connection:
         if self.curve is not None:
             socket.curve_publickey, socket.curve_secretkey = self.curve
             socket.curve_server = True
-        self.ports[name] = self._bind(socket, self.ports[name])
+        try:
+            self.ports[name] = self._bind(socket, self.ports[name])
+        except BaseException:
+            socket.close()
+            raise
         return socket
 
     def _bind(self, socket: zmq.Socket[Any], port: int) -> int:
         if self.transport == "tcp" and port == 0:
             return socket.bind_to_random_port(f"tcp://{self.ip}")
         if self.transport == "tcp":
-            socket.bind(f"tcp://{self.ip}:{port}")
+            _bind_soon(socket, f"tcp://{self.ip}:{port}")
             return port
         for number in (port,) if port else range(1, 1000):
             if port or not Path(f"{self.ip}-{number}").exists():
                 socket.bind(f"ipc://{self.ip}-{number}")
                 return number
         raise OSError(errno.EADDRINUSE, f"no free name for a socket at {self.ip}")
+
+
+def _bind_soon(socket: zmq.Socket[Any], address: str) -> None:
+    """Listen at an address that was free when the front end chose it."""
+    deadline = time.monotonic() + BUSY_SECONDS
+    while True:
+        try:
+            socket.bind(address)
+            return
+        except zmq.ZMQError as error:
+            if error.errno != errno.EADDRINUSE or time.monotonic() > deadline:
+                raise
+            time.sleep(0.02)
