@@ -8,6 +8,8 @@ STAMP := $(VENV)/installed
 # Twice quiet: errors are shown, and not what pip thinks of the user's other indexes.
 PIP_INSTALL := $(BIN)/python -m pip install -qq --disable-pip-version-check --constraint constraints.txt
 PYTEST := $(BIN)/python -m pytest
+NBVAL := $(PYTEST) --nbval --nbval-sanitize-with notebooks/nbval_sanitize.cfg -p no:cacheprovider
+AGAIN := echo "*** once more, alone; what passes now is unstable and wants mending ***"
 
 .DEFAULT_GOAL := help
 .PHONY: help run lab setup test check unit notebooks bench chromium clean
@@ -52,13 +54,12 @@ chromium:
 # browsers and sessions. Real browsers on a shared machine can starve: what failed runs once more,
 # alone, and both runs are shown, so that a test that is not sure of itself does not go unseen.
 unit: setup chromium
-	@$(PYTEST) --numprocesses 2 --dist loadfile --no-loadscope-reorder tests || { \
-	  echo "*** once more, alone; what passes now is unstable and wants mending ***"; \
-	  $(PYTEST) --last-failed --last-failed-no-failures none tests; }
+	@$(PYTEST) --numprocesses 2 --dist loadfile --no-loadscope-reorder tests || \
+	  { $(AGAIN); $(PYTEST) --last-failed --last-failed-no-failures none tests; }
 
 # Each notebook, cell by cell, against its stored outputs; sandbox_magic runs on the ordinary kernel.
 notebooks: setup
-	@$(PYTEST) --nbval --nbval-sanitize-with notebooks/nbval_sanitize.cfg -p no:cacheprovider notebooks
+	@$(NBVAL) notebooks || { $(AGAIN); $(NBVAL) notebooks; }
 
 test: check unit notebooks
 
