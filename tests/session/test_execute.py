@@ -549,6 +549,13 @@ def test_warnings_are_shown(session: Session, cell: RunCell) -> None:
     assert ran.result.success and "UserWarning: mind the gap" in ran.stderr
 
 
+def test_escapes_of_older_notebooks_are_passed_over(session: Session, cell: RunCell) -> None:
+    ran = cell(session, r"""'$\mu$', "\d", '\777' """)
+    assert ran.value == r"""('$\\mu$', '\\d', 'ǿ')""" and ran.stderr == ""
+    # The control: other warnings of the compiler are shown.
+    assert "SyntaxWarning" in cell(session, "1 is 1").stderr
+
+
 def test_deprecations_of_a_cell_are_shown_and_those_of_libraries_are_not(
     session: Session, cell: RunCell
 ) -> None:

@@ -428,3 +428,42 @@ sorted(glob.glob("*.csv"))
 # %% atexit
 import atexit
 atexit.register(print, "at the end");
+
+# %% null-device
+import contextlib, os
+with open(os.devnull, "w") as nowhere, contextlib.redirect_stdout(nowhere):
+    print("hidden")
+print("shown")
+
+# %% null-device-as-stdout
+import sys
+class HiddenPrints:
+    def __enter__(self):
+        self.kept, sys.stdout = sys.stdout, open(os.devnull, "w")
+    def __exit__(self, *_):
+        sys.stdout.close()
+        sys.stdout = self.kept
+with HiddenPrints():
+    print("hidden")
+
+# %% null-device-read
+open("/dev/null").read(), os.path.exists("/dev/null")
+
+# %% null-device-descriptor
+number = os.open(os.devnull, os.O_RDWR)
+os.write(number, b"gone"), os.read(number, 5), os.close(number)
+
+# %% temporary-folder-that-exists
+os.makedirs("/tmp", exist_ok=True)
+os.path.isdir("/"), "tmp" in os.listdir("/")
+
+# %% temporary-folder-made-again
+os.mkdir("/tmp")
+
+# %% certificates-off
+import ssl
+ssl._create_default_https_context = ssl._create_unverified_context
+
+# %% mail-modules
+import ftplib, imaplib, smtplib
+smtplib.SMTP_SSL.__name__

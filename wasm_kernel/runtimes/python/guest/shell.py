@@ -231,6 +231,7 @@ def make_shell():
     _spare_autoreload()
     _quicken_inspect()
     _spare_missing_sources()
+    _pass_over_escapes()
     shell.last_error = None
     shell.InteractiveTB.tb_offset = 1
     ultratb.FAST_THRESHOLD = TRACEBACK_PARSED_LINES_MAX
@@ -339,6 +340,13 @@ def _spare_missing_sources():
             self.raw_lines = []
 
     FrameInfo.__init__ = __init__
+
+
+def _pass_over_escapes():
+    """Formulas and patterns of older notebooks have ``"\\d"``: it means what it meant to them."""
+    import warnings
+
+    warnings.filterwarnings("ignore", ".* is an invalid (octal )?escape sequence", SyntaxWarning)
 
 
 def _quiet_tqdm():
