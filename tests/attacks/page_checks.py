@@ -139,6 +139,8 @@ def _element_violations(element: Element) -> Iterator[str]:
         yield "comment"
         return
     name = element.tag.removeprefix(XHTML)
+    if name == "audio" and _is_own_player(element):
+        return
     if not element.tag.startswith(XHTML) or name not in INERT_ELEMENTS.split():
         yield f"element {element.tag}"
     if name == "style":
@@ -158,6 +160,15 @@ def _element_violations(element: Element) -> Iterator[str]:
             yield from _link_violations(element, value)
         elif attribute == "src" and (name != "img" or not _is_embedded_picture(value)):
             yield f"src {value[:60]}"
+
+
+def _is_own_player(element: Element) -> bool:
+    """Whether it plays samples that it carries, when somebody asks for it, and no more."""
+    match = re.fullmatch(r"data:audio/wav;base64,([A-Za-z0-9+/=]+)", element.get("src", ""))
+    if match is None or set(element.attrib) != {"controls", "src"} or len(element):
+        return False
+    samples = base64.b64decode(match[1])
+    return samples[:4] == b"RIFF" and samples[8:16] == b"WAVEfmt "
 
 
 def _link_violations(element: Element, value: str) -> Iterator[str]:

@@ -17,6 +17,16 @@ HTML = "text/html"
 PIXEL = base64.b64decode(
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 )
+SOUND = (
+    "data:audio/wav;base64,"
+    + base64.b64encode(
+        b"RIFF\x2c\0\0\0WAVEfmt \x10\0\0\0\1\0\1\0\x40\x1f\0\0\x80\x3e\0\0\2\0\x10\0data\x08\0\0\0"
+        + bytes(8)
+    ).decode()
+)
+"""Half a millisecond of silence."""
+SONGS = base64.b64encode(b"#EXTM3U\nhttp://127.0.0.1:9/song.wav\n").decode()
+"""A list of songs, which some browsers would fetch."""
 
 
 def gif(width: int, height: int, frame_width: int, frame_height: int) -> bytes:
@@ -145,6 +155,9 @@ HANDLERS = {
     "details-toggle": "<details open ontoggle={PWN}><summary>x</summary></details>",
     "video-error": "<video><source onerror={PWN} src=x:></video>",
     "audio-error": "<audio src=x: onerror={PWN}></audio>",
+    "audio-play": f"<audio autoplay oncanplay={{PWN}} onplay={{PWN}} src='{SOUND}'></audio>",
+    "audio-load": f"<audio onloadeddata={{PWN}}><source src='{SOUND}' onerror={{PWN}}></audio>",
+    "audio-inside": f"<audio controls src='{SOUND}'><img src=x: onerror={{PWN}}></audio>",
     "object-error": "<object data=x: onerror={PWN}></object>",
     "iframe-load": "<iframe onload={PWN}></iframe>",
     "style-load": "<style onload={PWN}></style>",
@@ -222,6 +235,9 @@ BEACONS = {
     "video-poster": "<video poster='{CANARY}'></video>",
     "video-source": "<video autoplay><source src='{CANARY}'></video>",
     "audio": "<audio autoplay src='{CANARY}'></audio>",
+    "audio-two": f"<audio autoplay><source src='{SOUND}'><source src='{{CANARY}}'></audio>",
+    "audio-track": f"<audio src='{SOUND}'><track default src='{{CANARY}}'></audio>",
+    "audio-list": f"<audio autoplay src='data:audio/wav;base64,{SONGS}'></audio>",
     "track": "<video><track default src='{CANARY}'></video>",
     "input-image": "<input type=image src='{CANARY}'>",
     "table-background": "<table background='{CANARY}'><td background='{CANARY}2'>x</table>",

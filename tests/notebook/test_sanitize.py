@@ -9,6 +9,7 @@ import base64
 import io
 import json
 import time
+from collections.abc import Callable
 from typing import Any
 from xml.etree.ElementTree import Element
 
@@ -18,6 +19,7 @@ import pytest
 import tinycss2
 from attacks.page_checks import XHTML, html_violations, violations
 from bleach._vendor import html5lib
+from IPython.display import Audio
 from PIL import Image
 
 from wasm_kernel.notebook.sanitize import (
@@ -247,6 +249,45 @@ class TestHtml:
     def test_a_drawing_inside_html_becomes_a_picture(self) -> None:
         after = html_of("<p>a<svg width='8' height='8'><circle r='4'/></svg>b</p>")
         assert '<p>a<img src="data:image/svg+xml;base64,' in after
+
+    def test_sounds_of_samples_have_a_player_that_waits(self) -> None:
+        audio = Audio(np.sin(np.arange(800)), rate=8000, autoplay=True)
+        clean = shown("text/html", f"<p>a</p>{audio._repr_html_()}{audio._repr_html_()}")
+        after = clean.data["text/html"]
+        assert clean.notes == [] and "autoplay" not in after and "support" not in after
+        samples = base64.b64encode(audio.data).decode()
+        player = f'<audio controls="controls" src="data:audio/wav;base64,{samples}"></audio>'
+        assert after.count(player) == 2
+        for name in ("x-wav", "wave", "vnd.wave"):
+            assert player in html_of(f"<audio src='data:audio/{name};base64,{samples}'></audio>")
+
+    @pytest.mark.parametrize(
+        "change",
+        [
+            lambda data: b"",
+            lambda data: data[:30],
+            lambda data: b"OggS" + data[4:],
+            lambda data: data[:8] + b"AVI " + data[12:],
+            lambda data: data.replace(b"fmt ", b"fnt "),
+            lambda data: data.replace(b"data", b"deta"),
+            lambda data: data[:20] + b"\x55\0" + data[22:],
+            lambda data: data[:22] + b"\xff\xff" + data[24:],
+            lambda data: data[:16] + b"\xff\xff\xff\xff" + data[20:],
+            lambda data: b"#EXTM3U\nhttps://a.example/song.wav\n",
+        ],
+        ids=["empty", "cut", "ogg", "film", "no format", "no samples", "mp3", "channels", "size",
+             "list of songs"],
+    )  # fmt: skip
+    def test_other_bytes_have_no_player(self, change: Callable[[bytes], bytes]) -> None:
+        samples = change(bytes(Audio(np.ones(80), rate=8000).data))
+        text = f"<audio src='data:audio/wav;base64,{base64.b64encode(samples).decode()}'></audio>x"
+        clean = shown("text/html", text)
+        assert clean.notes == [PLAYERS_LEFT_OUT] and "<audio" not in clean.data["text/html"]
+
+    @pytest.mark.parametrize("source", ["tone.wav", "https://a.example/tone.wav", "blob:x", ""])
+    def test_sounds_from_elsewhere_have_no_player(self, source: str) -> None:
+        clean = shown("text/html", f"<audio controls src='{source}'></audio>")
+        assert clean.notes == [PLAYERS_LEFT_OUT] and "<audio" not in clean.data["text/html"]
 
     def test_interactive_parts_are_mentioned(self) -> None:
         clean = shown("text/html", "<div id=plot></div><script>draw()</script>")

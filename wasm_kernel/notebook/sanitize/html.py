@@ -12,7 +12,7 @@ from collections.abc import Callable
 from urllib.parse import unquote
 
 from wasm_kernel.core.data import dataclass, field
-from wasm_kernel.notebook.sanitize import tex, texts
+from wasm_kernel.notebook.sanitize import sounds, tex, texts
 from wasm_kernel.notebook.sanitize.css import Weight, stylesheet
 from wasm_kernel.notebook.sanitize.drawing import is_deep, lightly_drawn, with_few_slots
 from wasm_kernel.notebook.sanitize.guard import bounded, flattened
@@ -29,7 +29,8 @@ SCOPE = "wkscope-"
 # Whatever the content's own styles say, it is painted inside this box and scrolls in it; a page
 # that one output made endless could not be scrolled past it.
 _BOX = '<div style="contain:content;overflow:auto;max-height:50000px">'
-_DRAWINGS_MAX = 50
+_APART_MAX = 50
+"""Drawings and sounds in one HTML."""
 
 _STYLE_START = re.compile(r"<style[^<>]*>", re.IGNORECASE)
 _STYLE_END = re.compile(r"</style[^<>]*>", re.IGNORECASE)
@@ -51,7 +52,7 @@ _EMBEDDED = re.compile(
 _DIAGRAM = 'class="sk-top-container'
 _RASTER = re.compile(r"data:(image/(?:png|jpeg|gif|webp));base64,", re.IGNORECASE)
 _DRAWING = re.compile(r"data:image/svg\+xml(?:;charset=[a-z0-9-]{1,20}|;utf8)?(;base64)?,", re.I)
-_OWN_DRAWING = "data:image/x-drawing,"
+_OWN = "data:image/x-apart,"
 
 
 @dataclass(frozen=True)
@@ -75,9 +76,10 @@ def clean_html(text: str, limit: int) -> CleanHtml:
     table = known_table(body)
     notes: list[str] = []
     if table is None:
-        table = _Rewriter(limit, notes).rewritten(body)
+        rewriter = _Rewriter(limit, notes)
+        table = rewriter.rewritten(body)
         if _DIAGRAM not in text:
-            notes[:0] = _left_out(text)
+            notes[:0] = _left_out(text, rewriter.has_lost_players)
     return CleanHtml(_typeset(_visible(with_few_slots(table, styles)), styles, notes), notes)
 
 
@@ -89,14 +91,14 @@ def boxed(body: str, rules: str = "", classes: str = "") -> str:
     return f"{_BOX}<div{named}>{style}{body}</div></div>"
 
 
-def _left_out(text: str) -> list[str]:
+def _left_out(text: str, has_lost_players: bool) -> list[str]:
     """What the page does not get of this HTML, in the one sentence that helps most."""
     without_frames = _FRAME.sub("", text)
     if needs_script(without_frames):
         return [texts.INTERACTIVE_LEFT_OUT]
     if without_frames != text:
         return [texts.FRAMES_LEFT_OUT]
-    if _PLAYER.search(text):
+    if has_lost_players:
         return [texts.PLAYERS_LEFT_OUT]
     return [texts.EMBEDDED_LEFT_OUT] if _EMBEDDED.search(text) else []
 
@@ -151,12 +153,14 @@ class _Rewriter:
     def __init__(self, limit: int, notes: list[str]) -> None:
         self._limit = limit
         self._notes = notes
+        self.has_lost_players = False
         self._pixels_left = 2 * PIXELS_MAX
-        self._drawings: list[str] = []
+        self._apart: list[str] = []
         self._written: dict[str, str] = {}
 
     def rewritten(self, text: str) -> str:
-        text = self._with_drawings_apart(text)
+        text = self._with_players_apart(self._with_drawings_apart(text))
+        self.has_lost_players = _PLAYER.search(text) is not None
         clean = parsed(bounded(text))
         if is_deep(clean):
             clean = parsed(flattened(text))
@@ -166,24 +170,46 @@ class _Rewriter:
 
     def _with_drawings_apart(self, text: str) -> str:
         """Drawings inside the HTML become pictures, like drawings that come alone."""
-        parts = []
-        position = 0
-        while len(self._drawings) < _DRAWINGS_MAX:
-            start = text.find("<svg", position)
-            end = text.find("</svg>", start) if start >= 0 else -1
-            if end < 0:
-                break
-            end += len("</svg>")
-            parts.append(text[position:start])
+
+        def picture(element: str) -> str:
             try:
-                picture = svg_picture(text[start:end], self._limit)
+                return self._kept_apart(svg_picture(element, self._limit))
             except Refused:
                 self._note(texts.EMBEDDED_LEFT_OUT)
-            else:
-                parts.append(f'<img src="{_OWN_DRAWING}{len(self._drawings)}">')
-                self._drawings.append(picture)
+                return ""
+
+        return self._replaced(text, "svg", picture)
+
+    def _with_players_apart(self, text: str) -> str:
+        """Sounds that the HTML carries get a player of our own; others stay, and are dropped."""
+
+        def player(element: str) -> str:
+            try:
+                return self._kept_apart(sounds.player(element, self._limit))
+            except Refused:
+                return element
+
+        return self._replaced(text, "audio", player)
+
+    def _replaced(self, text: str, name: str, replace: Callable[[str], str]) -> str:
+        """The text with something else for each element of a kind, as far as there is room."""
+        opening, closing = f"<{name}", f"</{name}>"
+        parts = []
+        position = 0
+        while len(self._apart) < _APART_MAX:
+            start = text.find(opening, position)
+            end = text.find(closing, start) if start >= 0 else -1
+            if end < 0:
+                break
+            end += len(closing)
+            parts += [text[position:start], replace(text[start:end])]
             position = end
         return "".join(parts) + text[position:]
+
+    def _kept_apart(self, written: str) -> str:
+        """A picture that stands for something of ours while the text around it is parsed."""
+        self._apart.append(written)
+        return f'<img src="{_OWN}{len(self._apart) - 1}">'
 
     def _note(self, note: str) -> None:
         if note not in self._notes:
@@ -206,10 +232,10 @@ class _Rewriter:
         return picture
 
     def _picture(self, source: str, others: str) -> str | None:
-        if source.startswith(_OWN_DRAWING):
-            number = source[len(_OWN_DRAWING) :]
-            is_known = number.isdecimal() and len(number) < 4 and int(number) < len(self._drawings)
-            return self._drawings[int(number)] if is_known else None
+        if source.startswith(_OWN):
+            number = source[len(_OWN) :]
+            is_known = number.isdecimal() and len(number) < 4 and int(number) < len(self._apart)
+            return self._apart[int(number)] if is_known else None
         raster = _RASTER.match(source)
         drawing = None if raster else _DRAWING.match(source)
         try:
