@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -114,7 +115,7 @@ class Session:
         self._program = program
         self._layout = layout
         self._lock = threading.Lock()
-        self._is_closed = False
+        self._is_closed = self._is_closing = False
         self._folder = Workspace(workspace)
         self._quota = Quota(policy.workspace_max_bytes, policy.workspace_max_files)
         self._preimages = Preimages(UNDO_FILE_BYTES)
@@ -134,14 +135,18 @@ class Session:
         user_expressions: dict[str, str] | None = None,
         allow_stdin: bool = False,
         settle: bool = True,
+        is_cancelled: Callable[[], bool] | None = None,
     ) -> SandboxResult:
         """Run a cell. It commits, or it never happened; either way the answer is a result.
 
         Without ``settle`` the answer comes while the pages are still being committed, and does
-        not say how many they are; the next operation waits for the rest.
+        not say how many they are; the next operation waits for the rest. ``is_cancelled`` is
+        asked when the cell has begun: an interrupt that came before was for nobody.
         """
         check_code(code, self.policy)
         with self._entered():
+            if is_cancelled is not None and is_cancelled():
+                self._live.interrupt()
             started = time.perf_counter()
             self.logger.log_execution_start("python", self.policy, workspace=str(self._folder.root))
             request = {
@@ -486,6 +491,7 @@ class Session:
         """End the session and free everything it holds; a running cell is interrupted."""
         if runs_guest():
             raise SandboxExecutionError("a cell's own event handler cannot close its session")
+        self._is_closing = True
         self._live.interrupt()
         with self._lock:
             if self._is_closed:
@@ -603,15 +609,18 @@ class _Entered:
         if not session._lock.acquire(blocking=False):
             raise SandboxExecutionError("the session is busy: one cell at a time")
         try:
-            if session._is_closed:
+            session._live.begin()
+            # Whoever closes it says so first and interrupts then: one of the two is seen here.
+            if session._is_closed or session._is_closing:
                 raise SessionClosedError("the session is closed")
             session._settle()
             session._folder.require_present()
         except BaseException:
-            session._lock.release()
+            self.__exit__()
             raise
 
     def __exit__(self, *_: object) -> None:
+        self._session._live.end()
         self._session._lock.release()
 
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
-from wasm_kernel import Limit, Session
+from wasm_kernel import Limit, SandboxLogger, Session
 from wasm_kernel.core.events import ErrorEvent
 from wasm_kernel.host import watch
 
@@ -58,6 +59,43 @@ def test_an_interrupt_of_an_idle_session_is_for_nobody(session: Session, cell: R
     assert cell(session, "x = 1\nx").value == "1"
     session.interrupt()
     session.interrupt()
+    assert cell(session, "x").value == "1"
+
+
+class _AtTheBeginning(SandboxLogger):
+    """Does something when a cell has begun and no guest has been entered for it yet."""
+
+    def __init__(self, then: Callable[[], object]) -> None:
+        super().__init__()
+        self._then = then
+
+    def log_execution_start(self, *_: Any, **__: Any) -> None:
+        self._then()
+
+
+def test_an_interrupt_in_the_moment_a_cell_begins_is_for_that_cell(
+    session: Session, cell: RunCell
+) -> None:
+    cell(session, "x = 1")
+    quiet, session.logger = session.logger, _AtTheBeginning(session.interrupt)
+    ran = cell(session, "x = 2\nopen('made', 'w').close()\nwhile True: pass")
+    assert ran.result.limit is Limit.INTERRUPTED and ran.result.rolled_back
+    assert ran.error.name == "KeyboardInterrupt"
+    # Also where there is no instance yet that could be stopped.
+    session.change_policy(session.policy.replace(fuel_budget=10**13))
+    assert cell(session, "while True: pass").result.limit is Limit.INTERRUPTED
+    session.logger = quiet
+    assert cell(session, "import os; x, os.path.exists('made')").value == "(1, False)"
+
+
+def test_a_cell_that_was_cancelled_on_its_way_is_interrupted(
+    session: Session, cell: RunCell
+) -> None:
+    cancelled = threading.Event()
+    assert cell(session, "x = 1\nx", is_cancelled=cancelled.is_set).value == "1"
+    cancelled.set()
+    ran = cell(session, "x = 2\nwhile True: pass", is_cancelled=cancelled.is_set)
+    assert ran.result.limit is Limit.INTERRUPTED
     assert cell(session, "x").value == "1"
 
 

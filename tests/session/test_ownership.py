@@ -109,6 +109,19 @@ def test_close_interrupts_what_runs(session: Session, background: Background) ->
         session.execute("1")
 
 
+def test_no_cell_gets_in_before_a_close(session: Session, background: Background) -> None:
+    """Whoever runs one cell after another is not faster than whoever waits to close."""
+    running = background(session, "print('ready')\nwhile True: pass")
+    running.until_printed()
+    closing = threading.Thread(target=session.close)
+    closing.start()
+    assert running.result().limit is Limit.INTERRUPTED
+    with pytest.raises(SandboxExecutionError, match=r"closed|busy"):
+        session.execute("while True: pass")
+    closing.join(HANG_GUARD_SECONDS)
+    assert not closing.is_alive()
+
+
 def test_close_ends_a_prompt(session: Session, background: Background) -> None:
     running = background(session, "input()", allow_stdin=True)
     running.until_asked()

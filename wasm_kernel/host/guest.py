@@ -129,6 +129,8 @@ class Guest:
         self.door = door
         self.world = VirtualWorld.seeded(0)
         self.watch = Watch()
+        self.is_unwanted: Callable[[], bool] = lambda: False
+        """Whether the run that begins has been interrupted already, before there was one."""
         self.failure: Exception | None = None
         self.guest_seconds = 0.0
         self._entered = False
@@ -238,6 +240,8 @@ class Guest:
                 current.guest = None
 
         self._entered = True
+        if self.is_unwanted():
+            self.watch.stop("interrupted")
         try:
             outcome = guest_threads.run(run, timeout=timeout, stop=self.watch.stop)
         except BaseException:

@@ -6,6 +6,7 @@ did to the memory.
 
 from __future__ import annotations
 
+import threading
 from typing import Any
 
 from wasm_kernel.core.data import dataclass, replace
@@ -62,6 +63,10 @@ class LiveInterpreter:
         self._guest_is_started = False
         self._committing: Task[UndoRecord] | None = None
         self._rest_after = self.rest
+        # An interrupt may come from a signal handler, on the very thread that holds the lock.
+        self._asking = threading.RLock()
+        self._is_asked = False
+        self._is_interrupted = False
 
     def close(self) -> None:
         """Free the instance and the memory."""
@@ -121,6 +126,7 @@ class LiveInterpreter:
             state=self.memory,
             rest=self.rest,
         )
+        self._guest.is_unwanted = lambda: self._is_interrupted
         self._guest_is_started = self.is_started
         return self._guest
 
@@ -220,11 +226,26 @@ class LiveInterpreter:
             self._guest.close()
             self._guest = None
 
+    def begin(self) -> None:
+        """From here on an interrupt is for the operation that begins, wherever that is by then."""
+        with self._asking:
+            self._is_asked = True
+            self._is_interrupted = False
+
+    def end(self) -> None:
+        """From here on an interrupt is for nobody."""
+        with self._asking:
+            self._is_asked = False
+
     def interrupt(self) -> None:
-        """Stop the running request; safe from any thread."""
-        guest = self._guest
-        if guest is not None:
-            guest.interrupt()
+        """Stop the operation under way, also before it has entered the guest; from any thread."""
+        with self._asking:
+            if not self._is_asked:
+                return
+            self._is_interrupted = True
+            guest = self._guest
+            if guest is not None:
+                guest.interrupt()
 
     @property
     def is_stopped(self) -> bool:
