@@ -560,6 +560,19 @@ def test_interrupt_a_loop(kernel: Kernel) -> None:
     assert kernel.value("kept") == "['before']"
 
 
+def test_one_interrupt_is_enough_from_the_moment_a_cell_is_shown_as_running(
+    make_kernel: MakeKernel,
+) -> None:
+    """The session may not have heard of the cell by then, or not even be there."""
+    kernel = make_kernel()
+    for _ in range(10):
+        pending = kernel.start("while True: pass")
+        pending.until("execute_input")
+        kernel.interrupt()
+        assert pending.finish().error["ename"] == "KeyboardInterrupt"
+    assert kernel.value("6 * 7") == "42"
+
+
 def test_interrupt_a_sleep(kernel: Kernel) -> None:
     pending = kernel.start("import time; print('running'); time.sleep(3600)")
     pending.until("stream", "running")

@@ -70,6 +70,25 @@ def test_an_interrupt_before_anybody_waits_is_not_remembered(slow: Slow) -> None
     starting.wait(None).close()
 
 
+def test_an_interrupt_sent_to_whoever_comes_to_wait_is_remembered(slow: Slow) -> None:
+    starting = Starting(slow)
+    with pytest.raises(SandboxExecutionError, match="interrupted"):
+        starting.wait(None, lambda: True)
+    slow.is_released.set()
+    starting.wait(None).close()
+
+
+def test_after_the_end_nobody_waits(slow: Slow, beside: ThreadPoolExecutor) -> None:
+    starting = Starting(slow)
+    waiting: Future[Session] = beside.submit(starting.wait, None)
+    assert slow.is_asked.wait(GUARD_SECONDS)
+    starting.end()
+    with pytest.raises(SandboxExecutionError, match="interrupted"):
+        waiting.result(GUARD_SECONDS)
+    with pytest.raises(SandboxExecutionError, match="interrupted"):
+        starting.wait(None)
+
+
 def test_whoever_waits_sees_how_far_it_is(slow: Slow, beside: ThreadPoolExecutor) -> None:
     starting = Starting(slow)
     shown: list[str] = []

@@ -32,6 +32,8 @@ class Request:
     allow_stdin: bool
     is_watched: bool
     """Whether a person looks at the cell, as far as one can tell."""
+    is_cancelled: Callable[[], bool] = lambda: False
+    """Whether it was interrupted on its way to the session."""
 
 
 @dataclass(frozen=True)
@@ -100,6 +102,7 @@ class Cells:
                 user_expressions=request.user_expressions,
                 allow_stdin=request.allow_stdin,
                 settle=False,
+                is_cancelled=request.is_cancelled,
             )
         finally:
             publisher.finish()

@@ -9,8 +9,10 @@ from __future__ import annotations
 import asyncio
 import gc
 import signal
+import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextvars import ContextVar
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
@@ -86,6 +88,9 @@ class WasmKernel(Kernel):  # type: ignore[misc]
         self._displays = Displays()
         self._cells: Cells | None = None
         self._numbers: dict[str, dict[str, Any]] = {}
+        # Of each cell under way whether it was interrupted, the oldest first.
+        self._interruptions: list[threading.Event] = []
+        self._interruption: ContextVar[threading.Event] = ContextVar("interruption")
         self._starting = Starting(self._open_cells)
         self._starting.begin()
 
@@ -127,6 +132,16 @@ class WasmKernel(Kernel):  # type: ignore[misc]
 
     # Requests of the shell channel.
 
+    async def execute_request(self, stream: Any, ident: Any, parent: dict[str, Any]) -> None:
+        """Serve a cell; an interrupt is for it before the front end sees that it has begun."""
+        interruption = threading.Event()
+        self._interruption.set(interruption)
+        self._interruptions.append(interruption)
+        try:
+            await super().execute_request(stream, ident, parent)
+        finally:
+            self._interruptions.remove(interruption)
+
     async def do_execute(
         self,
         code: str,
@@ -142,6 +157,7 @@ class WasmKernel(Kernel):  # type: ignore[misc]
         del cell_meta
         publisher = self._publisher(silent)
         msg_id = self.get_parent()["header"]["msg_id"]
+        is_cancelled = self._interruption.get().is_set
 
         def execute() -> dict[str, Any]:
             from wasm_kernel.notebook.cells import Request
@@ -153,8 +169,10 @@ class WasmKernel(Kernel):  # type: ignore[misc]
                 user_expressions=user_expressions or {},
                 allow_stdin=allow_stdin,
                 is_watched=cell_id is not None and allow_stdin,
+                is_cancelled=is_cancelled,
             )
-            done = self._ready_cells(publisher).execute(publisher, request)
+            cells = self._ready_cells(publisher, is_cancelled)
+            done = cells.execute(publisher, request)
             if done.numbers is not None:
                 self._numbers[msg_id] = done.numbers
             if done.wants_exit:
@@ -165,12 +183,12 @@ class WasmKernel(Kernel):  # type: ignore[misc]
             return await self._on_worker(execute)
         except Exception as error:
             # The base class would log it and send no reply: the cell would never end.
-            return self._failed(publisher, error)
+            name = "KeyboardInterrupt" if is_cancelled() else type(error).__name__
+            return self._failed(publisher, name, error)
 
-    def _failed(self, publisher: Publisher, error: Exception) -> dict[str, Any]:
+    def _failed(self, publisher: Publisher, name: str, error: Exception) -> dict[str, Any]:
         """An error of ours, shown like any other: the kernel itself is well."""
         publisher.finish()
-        name = type(error).__name__
         content = error_content(ErrorEvent(name, str(error), [f"\x1b[31m{name}\x1b[39m: {error}"]))
         publisher.send("error", content)
         return {"status": "error", "execution_count": self.execution_count, **content}
@@ -265,6 +283,9 @@ class WasmKernel(Kernel):  # type: ignore[misc]
         self.session.send(stream, "interrupt_reply", {"status": "ok"}, parent, ident=ident)
 
     def _interrupt(self) -> None:
+        # First of all: the cell may be on its way to the session, which knows nothing of it yet.
+        for interruption in self._interruptions[:1]:
+            interruption.set()
         self._starting.cancel()
         if self._cells is not None:
             self._cells.interrupt()
@@ -304,12 +325,15 @@ class WasmKernel(Kernel):  # type: ignore[misc]
 
     async def do_shutdown(self, restart: bool) -> dict[str, Any]:
         """End the session; a restart begins a clean one on the same workspace."""
-        self._starting.cancel()
-        self._worker.shutdown(wait=False, cancel_futures=True)
-        cells, self._cells = self._cells, None
-        if cells is not None:
-            await asyncio.get_running_loop().run_in_executor(None, cells.close)
+        await asyncio.get_running_loop().run_in_executor(None, self.end)
         return {"status": "ok", "restart": restart}
+
+    def end(self) -> None:
+        """End the session, whatever it does: the process waits for the thread of its cells."""
+        self._starting.end()
+        self._worker.shutdown(wait=False, cancel_futures=True)
+        if self._cells is not None:
+            self._cells.close()
 
     # Plumbing.
 
@@ -321,16 +345,21 @@ class WasmKernel(Kernel):  # type: ignore[misc]
     ) -> dict[str, Any]:
         """Ask the session something; where it cannot be made there is another answer."""
         try:
-            return await self._on_worker(lambda: question(self._ready_cells(None)))
+            return await self._on_worker(lambda: question(self._ready_cells()))
         except Exception:
             self.log.debug("a question was not answered", exc_info=True)
             return otherwise
 
-    def _ready_cells(self, publisher: Publisher | None) -> Cells:
+    def _ready_cells(
+        self, publisher: Publisher | None = None, is_cancelled: Callable[[], bool] = lambda: False
+    ) -> Cells:
         """The session, made ready now if need be; the first cell shows what takes so long."""
         if self._cells is None:
             show = None if publisher is None else _progress_shower(publisher)
-            self._cells = self._starting.wait(show)
+            self._cells = self._starting.wait(show, is_cancelled)
+            if self._starting.is_ended:
+                # Whoever ended it may have looked for a session before there was one.
+                self._cells.close()
         return self._cells
 
     def _open_cells(self, report: Callable[[str], None]) -> Cells:

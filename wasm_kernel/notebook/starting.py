@@ -30,6 +30,8 @@ class Starting(Generic[T]):
         self._result: T | None = None
         self._error: Exception | None = None
         self._is_cancelled = False
+        self.is_ended = False
+        """Whether nobody needs it any more."""
         self.is_awaited = False
         """Whether somebody waits for it who would rather have it cold than later."""
 
@@ -45,14 +47,17 @@ class Starting(Generic[T]):
         self._thread = threading.Thread(target=self._make, name="wasm-start", daemon=True)
         self._thread.start()
 
-    def wait(self, show: Show | None) -> T:
-        """The session when it is there; after a failure the next call tries again."""
+    def wait(self, show: Show | None, is_cancelled: Callable[[], bool] = lambda: False) -> T:
+        """The session when it is there; after a failure the next call tries again.
+
+        ``is_cancelled`` tells of an interrupt that was sent before this call.
+        """
         with self._changed:
             self._is_cancelled = False
             self.is_awaited = True
             self.begin()
             shown = ""
-            while self._is_under_way():
+            while self._is_under_way(is_cancelled):
                 self._changed.wait()
                 if show is not None and self._line and self._line != shown:
                     shown = self._line
@@ -66,9 +71,9 @@ class Starting(Generic[T]):
             show("the sandbox is ready\n")
         return result
 
-    def _is_under_way(self) -> bool:
+    def _is_under_way(self, is_cancelled: Callable[[], bool]) -> bool:
         """Whether there is something to wait for; what an earlier interrupt stopped begins anew."""
-        if self._is_cancelled:
+        if self._is_cancelled or self.is_ended or is_cancelled():
             from wasm_kernel.core.errors import SandboxExecutionError
 
             raise SandboxExecutionError("the preparation was interrupted; run the cell to go on")
@@ -82,6 +87,11 @@ class Starting(Generic[T]):
             self._is_cancelled = True
             self._changed.notify_all()
 
+    def end(self) -> None:
+        """Stop waiting for good: whoever asks from now on is refused."""
+        self.is_ended = True
+        self.cancel()
+
     def _make(self) -> None:
         result: T | None = None
         error: Exception | None = None
@@ -94,7 +104,7 @@ class Starting(Generic[T]):
             self._changed.notify_all()
 
     def _report(self, line: str) -> None:
-        if self._is_cancelled:
+        if self._is_cancelled or self.is_ended:
             raise _Cancelled
         with self._changed:
             self._line = line
