@@ -875,6 +875,17 @@ def test_a_kernel_that_is_not_needed_after_all_ends_at_once(
     assert "timed out" not in capfd.readouterr().err
 
 
+@pytest.mark.parametrize("queued", ["while True: pass", "import time; time.sleep(9999)", "input()"])
+def test_after_exit_no_cell_is_run(make_kernel: MakeKernel, queued: str, tmp_path: Path) -> None:
+    kernel = make_kernel()
+    leaving = kernel.start("open('left', 'w').close()\nexit()")
+    waiting = kernel.start(f"open('ran', 'w').close()\n{queued}", allow_stdin=True)
+    assert leaving.finish().status == "ok"
+    assert waiting.finish().status == "aborted"
+    kernel.until_dead()
+    assert [file.name for file in (tmp_path / "workspace").glob("*")] == ["left"]
+
+
 @pytest.mark.parametrize("code", ["exit()", "quit", "exit"])
 def test_exit_ends_the_kernel(make_kernel: MakeKernel, code: str) -> None:
     kernel = make_kernel()

@@ -100,6 +100,7 @@ class KernelProcess:
         self._follow_parent()
         self.kernel.start()
         IOLoop.current().start()
+        self.kernel.end()
         for thread in (self.control_thread, self.shell_thread):
             thread.stop()
             thread.join()

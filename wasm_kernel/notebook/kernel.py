@@ -91,6 +91,7 @@ class WasmKernel(Kernel):  # type: ignore[misc]
         # Of each cell under way whether it was interrupted, the oldest first.
         self._interruptions: list[threading.Event] = []
         self._interruption: ContextVar[threading.Event] = ContextVar("interruption")
+        self._is_leaving = False
         self._starting = Starting(self._open_cells)
         self._starting.begin()
 
@@ -131,6 +132,13 @@ class WasmKernel(Kernel):  # type: ignore[misc]
         """The base class counts requests; the session knows better."""
 
     # Requests of the shell channel.
+
+    def should_handle(self, stream: Any, msg: dict[str, Any], idents: Any) -> bool:
+        """Whether to serve a request: after ``exit()`` no cell is."""
+        if not self._is_leaving or msg["header"]["msg_type"] != "execute_request":
+            return True
+        self._send_abort_reply(stream, msg, idents)
+        return False
 
     async def execute_request(self, stream: Any, ident: Any, parent: dict[str, Any]) -> None:
         """Serve a cell; an interrupt is for it before the front end sees that it has begun."""
@@ -422,7 +430,8 @@ class WasmKernel(Kernel):  # type: ignore[misc]
         return value if isinstance(value, str) else ""
 
     def _exit_soon(self) -> None:
-        """``exit()`` ends the kernel, as in any notebook."""
+        """``exit()`` ends the kernel, as in any notebook; cells that wait are not run any more."""
+        self._is_leaving = True
         loop = self.io_loop
         loop.add_callback(loop.call_later, 0.2, loop.stop)
 
