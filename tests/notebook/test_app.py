@@ -16,11 +16,12 @@ import pytest
 import zmq
 from jupyter_client.blocking.client import BlockingKernelClient
 from jupyter_client.connect import write_connection_file
+from jupyter_client.manager import KernelManager
 
 from wasm_kernel.notebook import connection
 from wasm_kernel.notebook.__main__ import parse
 from wasm_kernel.notebook.connection import PORTS, Connection, ConnectionFileError
-from wasm_kernel.notebook.install import KERNEL_ARGUMENTS
+from wasm_kernel.notebook.install import KERNEL_ARGUMENTS, KERNEL_NAME
 
 from .conftest import GUARD_SECONDS
 
@@ -107,6 +108,18 @@ def test_an_encrypted_transport_is_used_where_the_file_has_keys(
     process = launch("-f", name)
     assert run(Path(name), "print(6 * 7)") == "42\n"
     assert process.wait(timeout=GUARD_SECONDS) == 0
+
+
+@pytest.mark.usefixtures("jupyter")
+def test_a_manager_that_insists_on_encryption_starts_it(tmp_path: Path) -> None:
+    """It only hands out keys where the kernelspec says that the kernel can use them."""
+    manager = KernelManager(kernel_name=KERNEL_NAME, transport_encryption="required")
+    manager.start_kernel(cwd=str(tmp_path))
+    try:
+        assert manager.get_connection_info()["curve_publickey"]
+        assert run(Path(manager.connection_file), "print(6 * 7)") == "42\n"
+    finally:
+        manager.shutdown_kernel(now=True)
 
 
 @pytest.mark.parametrize("kind", ["shutdown_request", "interrupt_request"])

@@ -55,7 +55,7 @@ def test_install_below_a_prefix(prefix: Path, capsys: pytest.CaptureFixture[str]
         "language": "python",
         "interrupt_mode": "message",
         "env": {},
-        "metadata": {"debugger": False},
+        "metadata": {"debugger": False, "supported_encryption": ["curve"]},
     }
     # Other users of a shared prefix must be able to read it.
     assert folder.stat().st_mode & 0o055 == 0o055

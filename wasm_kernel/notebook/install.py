@@ -50,7 +50,7 @@ class Spec:
             "language": "python",
             "interrupt_mode": "message",
             "env": {name: str(path.absolute()) for name, path in env.items() if path is not None},
-            "metadata": {"debugger": False},
+            "metadata": {"debugger": False, "supported_encryption": ["curve"]},
         }
 
 
