@@ -12,6 +12,7 @@ import os
 import tempfile
 import time
 from pathlib import Path
+from socket import socket as plain_socket
 from typing import Any
 
 import left
@@ -30,7 +31,8 @@ SCRATCH = tempfile.TemporaryDirectory(prefix="kernels-bench-")
 class Kernel:
     """One kernel process and the two sockets that a cell needs."""
 
-    def __init__(self, argv: list[str], env: dict[str, str]) -> None:
+    def __init__(self, argv: list[str], env: dict[str, str], *, patient: bool = False) -> None:
+        """``patient``: connect when the kernel listens; zmq tries again only after 100 ms."""
         folder = Path(tempfile.mkdtemp(dir=SCRATCH.name))
         spec = folder / "specs" / "bench"
         spec.mkdir(parents=True)
@@ -40,11 +42,22 @@ class Kernel:
         specs = KernelSpecManager(kernel_dirs=[str(folder / "specs")], ensure_native_kernel=False)
         self.manager = KernelManager(kernel_name="bench", kernel_spec_manager=specs)
         self.manager.start_kernel(cwd=str(folder))
+        if patient:
+            self._until_it_listens()
         self._shell = self.manager.connect_shell()
         self._iopub = self.manager.connect_iopub()
         self._poller = zmq.Poller()
         self._poller.register(self._shell, zmq.POLLIN)
         self._poller.register(self._iopub, zmq.POLLIN)
+
+    def _until_it_listens(self) -> None:
+        deadline = time.monotonic() + START_SECONDS
+        for port in (self.manager.shell_port, self.manager.iopub_port):
+            while time.monotonic() < deadline:
+                with plain_socket() as probe:
+                    if probe.connect_ex((self.manager.ip, port)) == 0:
+                        break
+                time.sleep(0.001)
 
     @property
     def pid(self) -> int:
@@ -133,7 +146,7 @@ class Kernels:
     def start(self, request: Request) -> Answer:
         """From nothing to the result of a first cell; the kernel ends afterwards, unmeasured."""
         started = time.perf_counter()
-        kernel = Kernel(request["argv"], request.get("env", {}))
+        kernel = Kernel(request["argv"], {}, patient=request["patient"])
         try:
             kernel.wait_ready()
             ready = (time.perf_counter() - started) * 1000
