@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from wasm_kernel import Limit, SandboxExecutionError, SandboxResult
-from wasm_kernel.host import wasi
+from wasm_kernel.host import wasi_abi
 from wasm_kernel.host.door import Frame
 from wasm_kernel.host.guest import Returned, TrapKind, Trapped
 from wasm_kernel.host.memory import GuestMemory
@@ -510,7 +510,7 @@ def test_short_messages_and_raw_bytes_cost_nothing_more(run: Runner) -> None:
 POINTERS = [0, 1, 16, 2048, 262_143, 262_144, 0x7FFFFFFF, 0x80000000, 0xFFFFFFF0, 0xFFFFFFFF]
 WIDE = [0, 1, 2**64 - 1, 2**63 - 1, 2**63, 1 << 40]
 DESCRIPTORS = [0, 1, 2, 3, 4, 99, 1024, 0x7FFFFFFF, 0xFFFFFFFF]
-ANSWERED = sorted({*wasi._ANSWERED, DOOR})
+ANSWERED = sorted({*wasi_abi._ANSWERED, DOOR})
 
 
 @pytest.fixture
@@ -562,7 +562,9 @@ def is_error_number(outcome: object) -> bool:
 
 
 def test_every_host_function_is_bombarded() -> None:
-    assert set(wasi._ANSWERED) | set(wasi._RELAYED) | set(wasi._VIRTUAL) <= set(FUNCTIONS)
+    assert set(wasi_abi._ANSWERED) | set(wasi_abi._RELAYED) | set(wasi_abi._VIRTUAL) <= set(
+        FUNCTIONS
+    )
 
 
 @pytest.mark.parametrize("virtual", [False, True], ids=["real", "virtual"])
@@ -575,7 +577,7 @@ def test_hostile_numbers_are_answered_with_an_error_number(
     assert peak < 4_000_000
 
 
-@pytest.mark.parametrize("name", sorted(set(wasi._VIRTUAL)))
+@pytest.mark.parametrize("name", sorted(set(wasi_abi._VIRTUAL)))
 def test_hostile_numbers_to_the_virtual_world(opened: Workspace, name: str) -> None:
     found, peak = bombarded(opened, name, virtual=True)
     assert [outcome for outcome in found if not is_error_number(outcome)] == []

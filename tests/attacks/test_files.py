@@ -20,7 +20,8 @@ import wasmtime
 from wasm_kernel import Limit, SandboxResult, configure_logging, create_sandbox
 from wasm_kernel.core.logging import LOGGER_NAME
 from wasm_kernel.host import second_names
-from wasm_kernel.host.wasi import SUCCESS, WasiGuard
+from wasm_kernel.host.wasi import WasiGuard
+from wasm_kernel.host.wasi_abi import SUCCESS
 from wasm_kernel.host.workspace import Workspace
 from wasm_kernel.runtimes.python import artifacts
 from wasm_kernel.runtimes.python.image import Layout

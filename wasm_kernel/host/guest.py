@@ -21,7 +21,7 @@ from wasm_kernel.core.errors import (
     SandboxExecutionError,
     WorkspaceError,
 )
-from wasm_kernel.host import calls, second_names, wasi
+from wasm_kernel.host import calls, second_names
 from wasm_kernel.host.apart import require_apart
 from wasm_kernel.host.descriptors import Descriptors
 from wasm_kernel.host.engine import shared_engine
@@ -33,6 +33,8 @@ from wasm_kernel.host.program import DOOR_FAULT, Program
 from wasm_kernel.host.streams import OutputStream
 from wasm_kernel.host.threads import guest_threads
 from wasm_kernel.host.virtual import VirtualGuard
+from wasm_kernel.host.wasi import WasiGuard
+from wasm_kernel.host.wasi_abi import unsigned
 from wasm_kernel.host.watch import Watch, current, watch_store
 from wasm_kernel.host.world import VirtualWorld
 
@@ -194,8 +196,8 @@ class Guest:
         self.memory = GuestMemory(self.store, memory, limit)
         if state is not None:
             state.load_into(self.memory)
-        guard = VirtualGuard if settings.virtual else wasi.WasiGuard
-        self.wasi: wasi.WasiGuard = guard(self, mounts=mounts)
+        guard = VirtualGuard if settings.virtual else WasiGuard
+        self.wasi: WasiGuard = guard(self, mounts=mounts)
 
     # Entering the guest.
 
@@ -355,7 +357,7 @@ class Guest:
 
     def _allocated(self, size: int) -> int:
         """Room inside the guest; anything at all if it damaged its allocator."""
-        return wasi.unsigned(self._function("host_alloc")(size) or 0)
+        return unsigned(self._function("host_alloc")(size) or 0)
 
     def _function(self, name: str) -> calls.Export:
         found = self._functions.get(name)

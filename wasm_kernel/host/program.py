@@ -10,7 +10,7 @@ import wasmtime
 
 from wasm_kernel.core.data import dataclass, field
 from wasm_kernel.core.errors import InvalidRuntimeError
-from wasm_kernel.host import calls, wasi
+from wasm_kernel.host import calls, wasi_abi
 from wasm_kernel.host.engine import load_module, shared_engine
 from wasm_kernel.host.watch import current
 
@@ -85,7 +85,7 @@ def _listed(exports: dict[str, str]) -> str:
 @functools.lru_cache(maxsize=8)
 def _linked(module: wasmtime.Module, virtual: bool) -> wasmtime.InstancePre:
     linker = wasmtime.Linker(shared_engine())
-    wasi.define(linker, virtual=virtual)
+    wasi_abi.define(linker, virtual=virtual)
     calls.define(linker, "host", "call", [calls.I32] * 4, _host_call)
     try:
         return linker.instantiate_pre(module)
@@ -97,10 +97,10 @@ def _host_call(pointer: int, length: int, out_pointer: int, out_length: int) -> 
     guest: Guest = current.guest
     try:
         return guest.answer_door(
-            wasi.unsigned(pointer),
-            wasi.unsigned(length),
-            wasi.unsigned(out_pointer),
-            wasi.unsigned(out_length),
+            wasi_abi.unsigned(pointer),
+            wasi_abi.unsigned(length),
+            wasi_abi.unsigned(out_pointer),
+            wasi_abi.unsigned(out_length),
         )
     except IndexError:
         return DOOR_FAULT

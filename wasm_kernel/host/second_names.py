@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from wasm_kernel.host.wasi import ACCES, EXIST, NAMES, NOENT, SUCCESS, Name, WasiFailure
+from wasm_kernel.host.wasi_abi import ACCES, EXIST, NAMES, NOENT, SUCCESS, Name, WasiFailure
 
 if TYPE_CHECKING:
     from wasm_kernel.host.guest import Guest

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING
 from wasm_kernel.core.data import dataclass
 from wasm_kernel.host.descriptors import Place
 from wasm_kernel.host.mounts import Mount
-from wasm_kernel.host.wasi import FAULT, INTR, SUCCESS, WasiFailure, WasiGuard, unsigned
+from wasm_kernel.host.wasi import WasiGuard
+from wasm_kernel.host.wasi_abi import FAULT, INTR, SUCCESS, WasiFailure, unsigned
 from wasm_kernel.host.world import BEGIN_NS
 
 if TYPE_CHECKING:
