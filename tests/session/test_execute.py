@@ -695,6 +695,7 @@ def test_private_files_are_not_reported(session: Session, cell: RunCell) -> None
 
 def test_a_notebook_is_told_by_the_name_of_its_shell(shared: Session, cell: RunCell) -> None:
     assert cell(shared, "type(get_ipython()).__name__").value == "'ZMQInteractiveShell'"
+    assert cell(shared, "type(get_ipython()).__module__").value == "'ipykernel.zmqshell'"
     assert cell(shared, "__doc__.split()[0]").value == "'Automatically'"
 
 

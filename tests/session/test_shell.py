@@ -7,7 +7,9 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+import nbformat
 import pytest
+from nbformat.sign import NotebookNotary
 
 from wasm_kernel import Session
 from wasm_kernel.core.events import (
@@ -644,6 +646,38 @@ def test_ssl_has_its_names_and_no_network(session: Session, cell: RunCell) -> No
         "ssl.MemoryBIO()",
     ):
         assert "the sandbox has no network" in cell(session, code).error.value, code
+
+
+def test_notebooks_are_written_and_read(session: Session, cell: RunCell) -> None:
+    ran = cell(
+        session,
+        "import nbformat\nfrom nbformat.v4 import new_code_cell, new_markdown_cell, new_output\n"
+        "shown = new_output('stream', text='1\\n')\n"
+        "code = new_code_cell('x = 1\\nprint(x)', outputs=[shown])\n"
+        "made = nbformat.v4.new_notebook(cells=[new_markdown_cell('# Title'), code])\n"
+        "nbformat.write(made, 'made.ipynb')\n"
+        "nbformat.read('made.ipynb', as_version=4) == made",
+    )
+    assert ran.value == "True"
+    # The real one finds nothing wrong with it.
+    real = nbformat.read(session.workspace / "made.ipynb", as_version=4)
+    nbformat.validate(real)
+    assert [c.source for c in real.cells] == ["# Title", "x = 1\nprint(x)"]
+    assert cell(session, "nbformat.reads('{\"nbformat\": 3}', 4)").error.name == "ValidationError"
+    assert cell(session, "%notebook history.ipynb").result.success
+    exported = nbformat.read(session.workspace / "history.ipynb", as_version=4)
+    nbformat.validate(exported)
+    assert exported.cells[0].source.startswith("import nbformat")
+    assert not NotebookNotary().check_signature(exported)
+
+
+def test_a_package_of_the_workspace_comes_before_a_stand_in(
+    session: Session, cell: RunCell
+) -> None:
+    folder = session.workspace / "site-packages" / "nbformat"
+    folder.mkdir(parents=True)
+    (folder / "__init__.py").write_text("__version__ = 'own'\n")
+    assert cell(session, "import nbformat\nnbformat.__version__").value == "'own'"
 
 
 def test_going_home_makes_the_folder(session: Session, cell: RunCell) -> None:

@@ -3,7 +3,7 @@
 import builtins
 import json
 
-from wasm_guest import door, encryption, environment, script, streams
+from wasm_guest import door, environment, script, stand_ins, streams
 
 _REHEARSALS = 30
 
@@ -25,7 +25,7 @@ def boot(image):
         with door.muted():
             _run_script({"code": "import traceback\n1/0", "name": "warm-up"}, [])
         _rehearse({"op": "script", "code": "print(end='')", "name": "warm-up"})
-    encryption.install()
+    stand_ins.install()
     environment.at_rest()
 
 

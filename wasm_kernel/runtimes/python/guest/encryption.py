@@ -4,9 +4,7 @@ Many notebooks do that before they ask for a file that they need not ask for. Th
 to encrypt: whoever wants to wrap a socket is told so.
 """
 
-import importlib.machinery
 import os
-import sys
 
 from wasm_guest.refusals import NETWORK
 
@@ -46,33 +44,17 @@ _CONSTANTS = {
 }  # fmt: skip
 
 
-def install():
-    """Let ``ssl`` find them. What the image holds was imported without, and stays as it is."""
-    sys.meta_path.append(_Names)
-
-
-class _Names:
-    """Finds the one module, which has all of this."""
-
-    @staticmethod
-    def find_spec(name, path=None, target=None):
-        return importlib.machinery.ModuleSpec("_ssl", _Names) if name == "_ssl" else None
-
-    @staticmethod
-    def create_module(spec):
-        return None
-
-    @staticmethod
-    def exec_module(module):
-        names = {"_SSLContext": _Context, "MemoryBIO": _Refused, "SSLSession": _Refused}
-        names |= {"SSLError": SSLError, "SSLCertVerificationError": SSLCertVerificationError}
-        for kind in ("ZeroReturn", "WantRead", "WantWrite", "Syscall", "EOF"):
-            name = f"SSL{kind}Error"
-            names[name] = type(name, (SSLError,), {"__module__": "ssl"})
-        names |= {"RAND_bytes": os.urandom, "RAND_status": lambda: True, "RAND_add": _nothing}
-        names |= {"txt2obj": _purpose, "nid2obj": _purpose, "get_sigalgs": list}
-        names["get_default_verify_paths"] = lambda: ("SSL_CERT_FILE", "", "SSL_CERT_DIR", "")
-        vars(module).update(_CONSTANTS, **names)
+def names(_):
+    """What the module has."""
+    found = {"_SSLContext": _Context, "MemoryBIO": _Refused, "SSLSession": _Refused}
+    found |= {"SSLError": SSLError, "SSLCertVerificationError": SSLCertVerificationError}
+    for kind in ("ZeroReturn", "WantRead", "WantWrite", "Syscall", "EOF"):
+        name = f"SSL{kind}Error"
+        found[name] = type(name, (SSLError,), {"__module__": "ssl"})
+    found |= {"RAND_bytes": os.urandom, "RAND_status": lambda: True, "RAND_add": _nothing}
+    found |= {"txt2obj": _purpose, "nid2obj": _purpose, "get_sigalgs": list}
+    found["get_default_verify_paths"] = lambda: ("SSL_CERT_FILE", "", "SSL_CERT_DIR", "")
+    return _CONSTANTS | found
 
 
 class SSLError(OSError):

@@ -85,6 +85,8 @@ class ZMQInteractiveShell(InteractiveShell):
     Its name is that of ipykernel's: code that asks whether it runs in a notebook looks for it.
     """
 
+    __module__ = "ipykernel.zmqshell"
+
     # By this, and by IPKernelApp in the configuration, packages tell a notebook from a terminal.
     kernel = types.SimpleNamespace(implementation="wasm_kernel")
 
