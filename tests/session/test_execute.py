@@ -12,6 +12,7 @@ import pytest
 from ipykernel.compiler import get_file_name
 
 from wasm_kernel import Limit, Session
+from wasm_kernel import session as session_module
 from wasm_kernel.core.events import (
     ClearEvent,
     DisplayEvent,
@@ -515,6 +516,26 @@ def test_figures_after_rollback_undo_fork_and_resume(
     with Session.load(tmp_path / "parked", workspace=session.workspace) as resumed:
         assert decoded(cell(resumed, PLOT).picture).startswith(PNG)
         assert decoded(cell(resumed, "plt.title('ab'); plt.plot([1, 2]);").picture).startswith(PNG)
+
+
+def test_many_figures_are_drawn_with_what_the_cell_has_left(
+    make_session: MakeSession, cell: RunCell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They are drawn when the cell has ended, which a shell's own fuel may not be enough for."""
+    monkeypatch.setattr(session_module, "OVERHEAD_FUEL", 500_000_000)
+    session = make_session(fuel_budget=10_000_000_000)
+    code = "import matplotlib.pyplot as plt\nfor n in range(6): plt.figure(); plt.plot([n, 1])"
+    ran = cell(session, code)
+    assert ran.result.success, ran.result.error
+    assert len(ran.of(DisplayEvent)) == 6
+    assert ran.result.fuel_overhead <= 500_000_000
+    spent = ran.result.fuel_consumed
+    assert spent is not None and spent > 500_000_000
+    # The control: who has not so much left is stopped, and nothing of it happened.
+    session.change_policy(session.policy.replace(fuel_budget=spent // 2))
+    ran = cell(session, "n = 'other'\n" + code)
+    assert ran.result.limit is Limit.FUEL and ran.result.rolled_back
+    assert cell(session, "n").value == "5"
 
 
 def test_a_saved_figure_is_a_file(session: Session, cell: RunCell) -> None:

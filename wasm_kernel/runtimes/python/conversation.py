@@ -34,13 +34,18 @@ class Refused(Exception):
 
 @dataclass()
 class Fuel:
-    """Two purses: the user's code and the shell around it; marks of the driver switch between."""
+    """Two purses: the user's code and the shell around it; marks of the driver switch between.
+
+    Figures that a cell has left open are drawn when it ends. The shell pays for them as long as it
+    can, and what is left of the user's purse after that: many figures are no reason to fail.
+    """
 
     budget: int
     overhead: int = OVERHEAD_FUEL
     user_left: int = field(init=False)
     shell_left: int = field(init=False)
     in_user_code: bool = False
+    is_drawing: bool = False
 
     def __post_init__(self) -> None:
         self.user_left = self.budget
@@ -48,11 +53,22 @@ class Fuel:
 
     def switch(self, guest: Guest, *, to_user: bool) -> None:
         """Put the present purse away and open the other; both only ever get emptier."""
-        if to_user == self.in_user_code:
+        if to_user == self.in_user_code and not self.is_drawing:
             return
         self.settle(guest.fuel)
-        self.in_user_code = to_user
+        self.in_user_code, self.is_drawing = to_user, False
         guest.set_fuel(self.user_left if to_user else self.shell_left)
+
+    def open_both(self, guest: Guest) -> None:
+        """Let the guest draw from both purses: no more than it has by switching between them."""
+        self.settle(guest.fuel)
+        self.in_user_code, self.is_drawing = False, True
+        guest.set_fuel(self._shell_spare + self.user_left)
+
+    @property
+    def _shell_spare(self) -> int:
+        """What the shell can do without: after the figures it still has to end the cell."""
+        return max(0, self.shell_left - self.overhead // 5)
 
     def charge(self, guest: Guest, size: int) -> None:
         """Let the guest pay for some bytes of JSON; a loop of long messages ends like any other."""
@@ -61,7 +77,12 @@ class Fuel:
 
     def settle(self, left: int) -> None:
         """Note what is left of the present purse."""
-        if self.in_user_code:
+        if self.is_drawing:
+            used = max(0, self._shell_spare + self.user_left - left)
+            of_shell = min(used, self._shell_spare)
+            self.shell_left -= of_shell
+            self.user_left = max(0, self.user_left - (used - of_shell))
+        elif self.in_user_code:
             self.user_left = min(left, self.user_left)
         else:
             self.shell_left = min(left, self.shell_left)
@@ -122,6 +143,9 @@ class Conversation:
             return request
         if operation in ("begin", "end"):
             self.fuel.switch(self._guest, to_user=operation == "begin")
+            return None
+        if operation == "draw":
+            self.fuel.open_both(self._guest)
             return None
         if operation == "reply":
             if self.reply is None:

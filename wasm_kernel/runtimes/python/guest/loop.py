@@ -4,8 +4,10 @@ import asyncio
 import contextlib
 import contextvars
 import selectors
+import sys
 import time
 
+from wasm_guest import door
 from wasm_guest.refusals import PROCESSES
 
 
@@ -102,8 +104,6 @@ def run_cell(shell, code, store_history, silent):
             transformed = shell.transform_cell(code)
             failure = None
         except Exception:
-            import sys
-
             transformed, failure = code, sys.exc_info()
         result = await shell.run_cell_async(
             code,
@@ -122,7 +122,10 @@ def run_cell(shell, code, store_history, silent):
 
 
 def _trigger_after(shell, result, silent):
-    shell.events.trigger("post_execute")
+    # Inline figures are drawn here; there may be many of them, or one with a million points.
+    figures = sys.modules.get("matplotlib._pylab_helpers")
+    with door.drawing() if figures and figures.Gcf.figs else contextlib.nullcontext():
+        shell.events.trigger("post_execute")
     if not silent:
         shell.events.trigger("post_run_cell", result)
 
