@@ -99,6 +99,16 @@ DRAWINGS = {
     "height": "<svg xmlns='http://www.w3.org/2000/svg' width='9' height='9999999'><rect/></svg>",
     "shape": "<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 1 99999'><rect/></svg>",
 }
+HEAVY_DRAWINGS = {
+    "rules": f"<style>{SELECTORS}</style>" + "<g/>" * 60_000,
+    "siblings": "<style>i~g{fill:red}</style>" + "<g/>" * 60_000,
+    "filter": "<filter id='f'>"
+    + "<feGaussianBlur stdDeviation='99'/>" * 90
+    + "</filter>"
+    + "<rect width='999' height='999' filter='url(#f)'/>" * 900,
+    "filter-by-rule": "<style>rect{filter:blur(99px)}</style>"
+    + "<rect width='999' height='999'/>" * 3_000,
+}
 LOADED = """async text => {
     const place = document.getElementById('output');
     place.innerHTML = text;
@@ -114,6 +124,17 @@ def test_no_drawing_makes_the_page_endless(page: Page, name: str) -> None:
     source = base64.b64encode(DRAWINGS[name].encode()).decode()
     as_it_came = f'<img src="data:image/svg+xml;base64,{source}">'
     assert page.evaluate(LOADED, as_it_came) > 5_000_000
+
+
+@pytest.mark.parametrize("name", HEAVY_DRAWINGS)
+def test_the_tab_draws_a_drawing(page: Page, name: str) -> None:
+    source = f"<svg width='999' height='999'>{HEAVY_DRAWINGS[name]}</svg>"
+    clean = sanitize({"image/svg+xml": source}, {}, html="safe")
+    if "text/html" in clean.data:
+        assert page.evaluate(LOADED, clean.data["text/html"])
+        page.evaluate("() => new Promise(requestAnimationFrame)")
+    else:
+        assert "too many" in clean.notes[0]
 
 
 def test_a_frame_that_is_larger_than_its_picture(page: Page) -> None:

@@ -640,6 +640,31 @@ class TestPictures:
         text = shown("image/svg+xml", source).data["text/html"]
         assert text.endswith('width="614" height="461" alt="drawing"></div></div>')
 
+    def test_filters_of_a_drawing_are_counted(self) -> None:
+        def filtered(uses: int, use: str, steps: int = 3) -> int:
+            filter_ = f"<filter id='f'>{'<feOffset/>' * steps}</filter>"
+            source = f"<svg>{filter_}{f'<rect {use}/>' * uses}</svg>"
+            return clean_svg(source)[0].count("<rect filter=") + clean_svg(source)[0].count(
+                "<rect style="
+            )
+
+        assert filtered(10, "filter='url(#f)'") == 10
+        assert filtered(1_000, "filter='url(#f)'") == 16
+        assert filtered(10, "filter='url(#f)'", 99) == 0
+        assert filtered(1_000, "style='fill:red; FILTER:blur(9px)'") == 16
+        assert filtered(1_000, "style='fill:red'") == 1_000
+        rules = "<style>rect{filter:blur(9px)}</style><style>g:has(rect)~g{fill:red}</style>"
+        assert "<style></style><style></style>" in clean_svg(f"<svg>{rules}</svg>")[0]
+
+    def test_rules_of_a_drawing_are_counted(self) -> None:
+        rules = "".join(f"*:nth-child({number}){{fill:red}}" for number in range(1_000))
+        few, many = "<g/>" * 1_000, "<g/>" * 50_000
+        assert rules in clean_svg(f"<svg><style>{rules}</style>{few}</svg>")[0]
+        clean = sanitize(
+            {"image/svg+xml": f"<svg><style>{rules}</style>{many}</svg>"}, {}, html="safe"
+        )
+        assert "too many rules" in clean.notes[0]
+
     def test_a_drawing_keeps_what_it_draws_with(self) -> None:
         source = (
             '<?xml version="1.0" encoding="utf-8" standalone="no"?>\n'

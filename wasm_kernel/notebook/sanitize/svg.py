@@ -23,6 +23,10 @@ DEPTH_MAX = 100
 CLONES_MAX = 200_000
 """Elements that all ``use`` references may stand for: a few lines can ask for billions."""
 FILTERS_MAX = 100
+FILTERED_MAX = 100
+"""Steps of all filters times the elements that use one: each may go over the whole drawing."""
+MATCHES_MAX = 20_000_000
+"""Selectors times elements: each of them is tried on every one."""
 SIDE_MAX = 4_000
 
 SVG_NAMESPACE = "http://www.w3.org/2000/svg"
@@ -36,6 +40,9 @@ _URL = re.compile(
     r"|marker(?:-mid)?\s*:",
     re.IGNORECASE,
 )
+_FILTER_STEP = re.compile(r"<(?:[^\s<>/:]{1,99}:)?fe[A-Z]")
+# Rules that filter whatever they reach, or that look around in the whole drawing for each element.
+_SLOW_RULES = re.compile(r"filter|:has\s*\(|~", re.IGNORECASE)
 _TARGET = re.compile(r"url\(\s*[\"']?#([^\"')\s]+)", re.IGNORECASE)
 # Drawn once for each corner of a path, which may have a million of them.
 _AT_EVERY_CORNER = frozenset({"marker", "marker-mid"})
@@ -58,7 +65,11 @@ _REFERENCES = frozenset({"href"})
 class _Writer:
     """Receives the parser's events and writes what is on the list."""
 
-    def __init__(self) -> None:
+    def __init__(self, filter_steps: int) -> None:
+        """``filter_steps`` is how many steps all filters of the drawing have."""
+        self._filter_steps = filter_steps
+        self._filtered_left = FILTERED_MAX
+        self._selectors = 0
         self.parts: list[str] = []
         self.width: float | None = None
         self.height: float | None = None
@@ -109,7 +120,8 @@ class _Writer:
         self._ids.pop()
         if local == "style":
             rules, self._style = "".join(self._style or ()), None
-            if not _URL.search(rules):
+            if not _URL.search(rules) and not _SLOW_RULES.search(rules):
+                self._selectors += rules.count("{") + rules.count(",")
                 self._styled += _TARGET.findall(rules)
                 self.parts.append(escape(rules))
         self.parts.append(f"</{local}>")
@@ -122,7 +134,9 @@ class _Writer:
             )
 
     def check_clones(self) -> None:
-        """Add up what all references stand for."""
+        """Add up what all references stand for, and all selectors."""
+        if self._selectors * self._elements > MATCHES_MAX:
+            raise Refused("too many rules for so many elements")
         totals: dict[str, int] = {}
 
         def total(name: str, depth: int) -> int:
@@ -153,13 +167,20 @@ class _Writer:
                 continue
             if namespace or plain[:2].lower() == "on" or _URL.search(value) or ":" in plain:
                 continue
-            if plain in _AT_EVERY_CORNER:
+            if plain in _AT_EVERY_CORNER or not self._may_filter(plain, value):
                 continue
             kept.append(f" {plain}={quoteattr(value)}")
             if plain != "id":
                 for target in _TARGET.findall(value):
                     self._refer(target)
         return "".join(kept)
+
+    def _may_filter(self, name: str, value: str) -> bool:
+        """Whether an attribute filters nothing, or a filter more can be afforded."""
+        if name != "filter" and not (name == "style" and "filter" in value.lower()):
+            return True
+        self._filtered_left -= self._filter_steps + 3 * value.count("(")
+        return self._filtered_left >= 0
 
     def _is_safe_reference(self, local: str, value: str) -> bool:
         if local == "image":
@@ -213,7 +234,7 @@ def clean_svg(value: Any) -> tuple[str, float | None, float | None]:
     text = _ROOT.sub(f'<svg xmlns="{SVG_NAMESPACE}"', text, count=1)
     if "xlink:" in text and "xmlns:xlink" not in text:
         text = text.replace("<svg", f'<svg xmlns:xlink="{XLINK_NAMESPACE}"', 1)
-    writer = _Writer()
+    writer = _Writer(len(_FILTER_STEP.findall(text)))
     parser = expat.ParserCreate(encoding="utf-8", namespace_separator=" ")
     parser.buffer_text = True
     parser.StartElementHandler = writer.start
