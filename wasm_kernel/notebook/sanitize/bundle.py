@@ -15,7 +15,7 @@ from wasm_kernel.core.data import dataclass, field
 from wasm_kernel.notebook.sanitize import texts
 from wasm_kernel.notebook.sanitize.images import RASTER_READERS
 from wasm_kernel.notebook.sanitize.refusal import Refused
-from wasm_kernel.notebook.sanitize.terminal import sanitize_text
+from wasm_kernel.notebook.sanitize.terminal import one_kind_of_line_end, sanitize_text
 from wasm_kernel.notebook.sanitize.treatments import (
     BECOME_HTML,
     HTML,
@@ -106,7 +106,7 @@ class _Bundle:
         room = min(self._left, TEXT_MAX)
         if len(value) > room:
             self._notes.append(texts.TEXT_CUT)
-        self._data[TEXT] = sanitize_text(value[:room])
+        self._data[TEXT] = sanitize_text(one_kind_of_line_end(value[:room]))
         self._left -= len(self._data[TEXT])
 
     def _show(self, mime: str) -> None:

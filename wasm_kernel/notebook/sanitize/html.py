@@ -32,10 +32,13 @@ _BOX = '<div style="contain:content;overflow:auto;max-height:50000px">'
 _APART_MAX = 50
 """Drawings and sounds in one HTML."""
 
+# Where HTML stands in a Markdown file, as nbconvert writes one, a blank line ends it: what comes
+# after would be read as Markdown, pictures included. To a page an escaped line end is the same.
+_BLANK_LINE = re.compile(r"\n(?=[ \t]*\n)")
 _STYLE_START = re.compile(r"<style[^<>]*>", re.IGNORECASE)
 _STYLE_END = re.compile(r"</style[^<>]*>", re.IGNORECASE)
 _INVISIBLE_BYTES = bytes({*range(32), 127} - {9, 10, 13})
-_INVISIBLE = re.compile(rf"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f{BIDI}\ud800-\udfff]")
+_INVISIBLE = re.compile(rf"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f{BIDI}\u2028\u2029\ud800-\udfff]")
 _TAG = re.compile(r'<([a-z][a-z0-9]*)((?: [a-z-]+="[^"]*")+)>')
 _ATTRIBUTE = re.compile(r' ([a-z-]+)="([^"]*)"')
 _ACTIVE = re.compile(
@@ -86,6 +89,7 @@ def clean_html(text: str, limit: int) -> CleanHtml:
 def boxed(body: str, rules: str = "", classes: str = "") -> str:
     """Something for the page in the box that it does not leave."""
     body, rules = lightly_drawn(body, rules)
+    body = _BLANK_LINE.sub("&#10;", body.replace("\r", "&#13;"))
     named = f' class="{classes}"' if classes else ""
     style = f"<style>{rules}</style>" if rules else ""
     return f"{_BOX}<div{named}>{style}{body}</div></div>"

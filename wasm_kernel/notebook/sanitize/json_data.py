@@ -16,7 +16,7 @@ from wasm_kernel.notebook.sanitize.words import words
 DEPTH_MAX = 40
 NODES_MAX = 300_000
 KEY_MAX = 1_000
-_UNWANTED = re.compile(rf"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f{BIDI}\ud800-\udfff]")
+_UNWANTED = re.compile(rf"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f{BIDI}\u2028\u2029\ud800-\udfff]")
 _SAFE_INTEGER = 2**63
 
 

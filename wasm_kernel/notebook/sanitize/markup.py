@@ -9,6 +9,7 @@ from wasm_kernel.notebook.sanitize.html import CleanHtml, clean_html
 from wasm_kernel.notebook.sanitize.json_data import clean_string
 from wasm_kernel.notebook.sanitize.markdown import MARKDOWN_MAX, markdown_to_html
 from wasm_kernel.notebook.sanitize.refusal import Refused
+from wasm_kernel.notebook.sanitize.terminal import one_kind_of_line_end
 from wasm_kernel.notebook.sanitize.texts import too_large
 
 _OPENS_TAG = re.compile(r"<(?=[A-Za-z/!?])")
@@ -21,7 +22,7 @@ def clean_latex(text: str) -> tuple[str, list[str]]:
     """LaTeX whose live commands are all on the list, and notes."""
     if len(text) > tex.LATEX_MAX:
         raise Refused(too_large(tex.LATEX_MAX))
-    text = clean_string(text)
+    text = one_kind_of_line_end(clean_string(text))
     if tex.is_too_much(text) or tex.goes_backward(text):
         raise Refused("too many formulas, levels or negative spaces")
     # Not every page escapes LaTeX before it puts it into its markup; a blank changes no formula.

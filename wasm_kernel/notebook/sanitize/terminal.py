@@ -41,6 +41,8 @@ _UNFINISHED = re.compile(r"(?:\x1b\[|\x9b)[0-?]{0,256}[ -/]{0,8}\Z|\x1b[ -/]{0,8
 # A command string ends at ST or BEL, is cancelled by CAN, SUB or another escape, and here also ends
 # with its line: a stray introducer must not swallow the rest of a cell's output.
 _STRING_END = re.compile(r"[\x07\x18\x1a\x9c]|\x1b\\|(?=\x1b[^\\])|(?=\n)")
+# Line ends to some readers only; here to all of them.
+_SEPARATORS = re.compile("[\u2028\u2029]")
 _MANY_BACKSPACES = re.compile(r"\x08")
 
 
@@ -62,6 +64,8 @@ class TextSanitizer:
     def feed(self, chunk: str) -> str:
         """The safe text of the next piece; an unfinished sequence waits for the one after it."""
         text = self._pending + chunk if self._pending else chunk
+        if not text.isascii():
+            text = _SEPARATORS.sub("\n", text)
         self._pending = ""
         if self._string_left or (_is_special(text) and not self._is_only_coloured(text)):
             text = self._strip(text)
@@ -174,6 +178,14 @@ def _bounded_line(line: str) -> str:
     return _MANY_BACKSPACES.sub("", line, count=surplus) if surplus > 0 else line
 
 
+def one_kind_of_line_end(text: str) -> str:
+    """The text of an output that is complete: nothing in it overwrites its own lines.
+
+    What nbconvert indents, line by line, must have no other kind of line that Markdown knows.
+    """
+    return text.replace("\r\n", "\n").replace("\r", "\n") if "\r" in text else text
+
+
 def sanitize_text(text: str) -> str:
     """A whole text, made safe for a terminal and for a notebook page."""
     return TextSanitizer(TEXT_LINES_MAX).feed(text)
@@ -183,4 +195,5 @@ def sanitize_traceback(lines: list[str]) -> list[str]:
     """The pieces of a traceback, made safe as the one text that a page shows."""
     sanitizer = TextSanitizer(TEXT_LINES_MAX)
     # A line end of our own, so that nothing of a piece waits for the next one.
-    return few_paths([sanitizer.feed(f"{line}\n")[:-1] for line in lines])
+    whole = (one_kind_of_line_end(line) for line in lines)
+    return few_paths([sanitizer.feed(f"{line}\n")[:-1] for line in whole])
