@@ -276,7 +276,7 @@ class Session:
         outputs.error(name, sentence, result.error.traceback)
 
     def _ending(self, limit: Limit, answer: Answer, fuel: Fuel) -> tuple[str, str]:
-        if limit is Limit.FUEL and fuel.shell_left == 0:
+        if limit is Limit.FUEL and (fuel.is_showing or fuel.shell_left == 0):
             return texts.LIMIT_NAMES[limit], texts.SHELL_OUT_OF_FUEL
         if limit is not Limit.NONE:
             return texts.LIMIT_NAMES[limit], texts.limit_sentence(limit, self.policy)

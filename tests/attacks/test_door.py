@@ -234,13 +234,13 @@ FORGED_MARKS = {
     "both, in turn": (
         "while True:\n    send({'op': 'end'})\n    work(1)\n    send({'op': 'begin'})\n    work(1)"
     ),
-    "draw": "send({'op': 'draw'})\nwork(TOTAL)",
-    "draw, again and again": "while True:\n    send({'op': 'draw'})\n    work(1)",
-    "draw and begin": (
-        "while True:\n    send({'op': 'draw'})\n    work(1)\n    send({'op': 'begin'})\n    work(1)"
+    "show": "send({'op': 'show'})\nwork(TOTAL)",
+    "show, again and again": "while True:\n    send({'op': 'show'})\n    work(1)",
+    "show and begin": (
+        "while True:\n    send({'op': 'show'})\n    work(1)\n    send({'op': 'begin'})\n    work(1)"
     ),
-    "draw and end": (
-        "while True:\n    send({'op': 'draw'})\n    work(1)\n    send({'op': 'end'})\n    work(1)"
+    "show and end": (
+        "while True:\n    send({'op': 'show'})\n    work(1)\n    send({'op': 'end'})\n    work(1)"
     ),
     "begin, again and again": "while True:\n    send({'op': 'begin'})\n    work(1)",
     "in a finalizer": (

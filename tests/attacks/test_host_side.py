@@ -774,8 +774,8 @@ def test_forged_marks_buy_no_more_than_the_allowance(
         "send({'op': 'end'})\nwhile True: pass",
         "while True: send({'op': 'end'}); send({'op': 'begin'})",
         "send({'op': 'end'})\nwhile True: [0] * 100",
-        "send({'op': 'draw'})\nwhile True: pass",
-        "while True: send({'op': 'draw'}); send({'op': 'end'}); send({'op': 'begin'})",
+        "send({'op': 'show'})\nwhile True: pass",
+        "while True: send({'op': 'show'}); send({'op': 'end'}); send({'op': 'begin'})",
     ):
         result = session.execute(f"{SEND}\n{work}")
         assert result.rolled_back and result.limit is Limit.FUEL

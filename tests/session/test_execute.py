@@ -538,6 +538,20 @@ def test_many_figures_are_drawn_with_what_the_cell_has_left(
     assert cell(session, "n").value == "5"
 
 
+def test_a_long_value_is_shown_with_what_the_cell_has_left(
+    make_session: MakeSession, cell: RunCell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(session_module, "OVERHEAD_FUEL", 300_000_000)
+    session = make_session(fuel_budget=3_000_000_000)
+    cell(session, "import pandas as pd\npd.set_option('display.max_rows', None)")
+    ran = cell(session, "pd.DataFrame({'n': range(3000)})")
+    assert ran.result.success, ran.result.error
+    assert "2999" in ran.value and ran.result.fuel_overhead <= 300_000_000
+    # The control: not more than that.
+    ran = cell(session, "pd.DataFrame({'n': range(300_000)})")
+    assert ran.result.limit is Limit.FUEL and ran.result.rolled_back
+
+
 def test_a_saved_figure_is_a_file(session: Session, cell: RunCell) -> None:
     ran = cell(session, PLOT + "\nplt.savefig('plot.png')")
     assert [(f.path, f.change, f.type) for f in ran.result.files] == [

@@ -285,7 +285,7 @@ def test_a_cell_that_fails_in_its_output_is_rolled_back_and_says_so(
     make_session: MakeSession, cell: RunCell, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(session_module, "OVERHEAD_FUEL", 500_000_000)
-    session = make_session()
+    session = make_session(fuel_budget=2_000_000_000)
     cell(session, "x = 1")
     ran = cell(session, "x = 2\nclass A:\n    def __repr__(self):\n        while True: pass\nA()")
     assert ran.result.rolled_back and ran.result.limit is Limit.FUEL

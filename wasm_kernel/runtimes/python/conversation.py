@@ -36,8 +36,8 @@ class Refused(Exception):
 class Fuel:
     """Two purses: the user's code and the shell around it; marks of the driver switch between.
 
-    Figures that a cell has left open are drawn when it ends. The shell pays for them as long as it
-    can, and what is left of the user's purse after that: many figures are no reason to fail.
+    What a cell shows at its end, its value and the figures it left open, is paid from both: first
+    by the shell, and then from what is left to the user. A long table is no reason to fail.
     """
 
     budget: int
@@ -45,7 +45,7 @@ class Fuel:
     user_left: int = field(init=False)
     shell_left: int = field(init=False)
     in_user_code: bool = False
-    is_drawing: bool = False
+    is_showing: bool = False
 
     def __post_init__(self) -> None:
         self.user_left = self.budget
@@ -53,21 +53,21 @@ class Fuel:
 
     def switch(self, guest: Guest, *, to_user: bool) -> None:
         """Put the present purse away and open the other; both only ever get emptier."""
-        if to_user == self.in_user_code and not self.is_drawing:
+        if to_user == self.in_user_code and not self.is_showing:
             return
         self.settle(guest.fuel)
-        self.in_user_code, self.is_drawing = to_user, False
+        self.in_user_code, self.is_showing = to_user, False
         guest.set_fuel(self.user_left if to_user else self.shell_left)
 
     def open_both(self, guest: Guest) -> None:
-        """Let the guest draw from both purses: no more than it has by switching between them."""
+        """Let the guest take from both purses: no more than it has by switching between them."""
         self.settle(guest.fuel)
-        self.in_user_code, self.is_drawing = False, True
+        self.in_user_code, self.is_showing = False, True
         guest.set_fuel(self._shell_spare + self.user_left)
 
     @property
     def _shell_spare(self) -> int:
-        """What the shell can do without: after the figures it still has to end the cell."""
+        """What the shell can do without: after all is shown it still has to end the cell."""
         return max(0, self.shell_left - self.overhead // 5)
 
     def charge(self, guest: Guest, size: int) -> None:
@@ -77,7 +77,7 @@ class Fuel:
 
     def settle(self, left: int) -> None:
         """Note what is left of the present purse."""
-        if self.is_drawing:
+        if self.is_showing:
             used = max(0, self._shell_spare + self.user_left - left)
             of_shell = min(used, self._shell_spare)
             self.shell_left -= of_shell
@@ -144,7 +144,7 @@ class Conversation:
         if operation in ("begin", "end"):
             self.fuel.switch(self._guest, to_user=operation == "begin")
             return None
-        if operation == "draw":
+        if operation == "show":
             self.fuel.open_both(self._guest)
             return None
         if operation == "reply":

@@ -14,7 +14,7 @@ def _bare(operation):
 
 
 # What every request needs, made once: encoding JSON costs more than the rest of a message.
-_BEGIN, _END, _DRAW, _NEXT = _bare("begin"), _bare("end"), _bare("draw"), _bare("next")
+_BEGIN, _END, _SHOW, _NEXT = _bare("begin"), _bare("end"), _bare("show"), _bare("next")
 _REPLY = json.dumps({"op": "reply"}).encode()
 _scan = json.JSONDecoder().scan_once
 """Decodes JSON that has no space around it, without the searches for such space."""
@@ -25,14 +25,9 @@ def user_code(is_running):
     _host.call(_BEGIN if is_running else _END)
 
 
-@contextlib.contextmanager
-def drawing():
-    """Burn the shell's fuel in here, and the user's when that is gone."""
-    _host.call(_DRAW)
-    try:
-        yield
-    finally:
-        _host.call(_END)
+def showing():
+    """The same for what a cell shows: the shell's fuel, and the user's when that is gone."""
+    _host.call(_SHOW)
 
 
 class DoorClosed(RuntimeError):

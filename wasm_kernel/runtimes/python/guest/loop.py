@@ -124,7 +124,11 @@ def run_cell(shell, code, store_history, silent):
 def _trigger_after(shell, result, silent):
     # Inline figures are drawn here; there may be many of them, or one with a million points.
     figures = sys.modules.get("matplotlib._pylab_helpers")
-    with door.drawing() if figures and figures.Gcf.figs else contextlib.nullcontext():
+    if figures and figures.Gcf.figs:
+        door.showing()
+        shell.events.trigger("post_execute")
+        door.user_code(False)
+    else:
         shell.events.trigger("post_execute")
     if not silent:
         shell.events.trigger("post_run_cell", result)

@@ -52,7 +52,7 @@ class GuestDisplayHook(DisplayHook):
     """The value of a cell's last expression."""
 
     def __call__(self, result=None):
-        door.user_code(False)
+        door.showing()
         before = self.shell.last_error
         try:
             super().__call__(result)
