@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import gzip
 import importlib.metadata
 import io
 import json
@@ -15,6 +16,7 @@ import sys
 import textwrap
 import threading
 import time
+import zipfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -1116,6 +1118,66 @@ def test_script_runs_its_exit_handlers(make_sandbox: MakeSandbox) -> None:
     code = "import atexit, sys\natexit.register(print, 'last words')\nsys.exit(2)"
     result = make_sandbox().execute(code)
     assert (result.stdout, result.exit_code) == ("last words\n", 2)
+
+
+LEFT_OPEN = {
+    "a global": "f = open('left.txt', 'w'); f.write('kept')",
+    "with a function": "def g(): return f\nf = open('left.txt', 'w'); f.write('kept')",
+    "in a list": "def g(): return kept\nkept = [open('left.txt', 'w')]; kept[0].write('kept')",
+    "in an object": (
+        "class Log:\n    def __init__(self): self.file = open('left.txt', 'w')\n"
+        "log = Log(); log.me = log; log.file.write('kept')"
+    ),
+    "an error": "f = open('left.txt', 'w'); f.write('kept')\ndef g(): 1 / 0\ng()",
+    "an exit": "import sys\nf = open('left.txt', 'w'); f.write('kept')\ndef g(): sys.exit(3)\ng()",
+}
+
+
+@pytest.mark.parametrize("code", LEFT_OPEN.values(), ids=LEFT_OPEN.keys())
+def test_files_left_open_are_written_at_the_end(make_sandbox: MakeSandbox, code: str) -> None:
+    sandbox = make_sandbox()
+    assert sandbox.execute(code).files_created == ["left.txt"]
+    assert (sandbox.workspace / "left.txt").read_text() == "kept"
+
+
+def test_archives_left_open_are_complete(make_sandbox: MakeSandbox) -> None:
+    sandbox = make_sandbox()
+    code = """
+        import gzip, zipfile
+        def names(): return lines, archive
+        lines = gzip.open("lines.gz", "wt")
+        lines.write("kept")
+        archive = zipfile.ZipFile("archive.zip", "w")
+        archive.writestr("name", "kept")
+        """
+    assert sandbox.execute(textwrap.dedent(code)).success
+    assert gzip.decompress((sandbox.workspace / "lines.gz").read_bytes()) == b"kept"
+    assert zipfile.ZipFile(sandbox.workspace / "archive.zip").read("name") == b"kept"
+
+
+def test_objects_are_ended_while_the_script_is_still_there(make_sandbox: MakeSandbox) -> None:
+    code = """
+        def say(text): print(text)
+        class Guest:
+            def __del__(self): say("bye")
+        guest = Guest()
+        def count():
+            try:
+                yield 1
+            finally:
+                say("counted")
+        counting = count()
+        next(counting)
+        """
+    result = make_sandbox().execute(textwrap.dedent(code))
+    assert result.success and sorted(result.stdout.split()) == ["bye", "counted"]
+
+
+def test_an_end_that_never_ends_is_stopped(make_sandbox: MakeSandbox) -> None:
+    code = "class Guest:\n    def __del__(self):\n        while True: pass\nguest = Guest()"
+    sandbox = make_sandbox(fuel_budget=50_000_000)
+    assert sandbox.execute(code).limit is Limit.FUEL
+    assert sandbox.execute("print('next')").stdout == "next\n"
 
 
 def test_traceback_names_the_script_and_shows_its_lines(make_sandbox: MakeSandbox) -> None:

@@ -1,6 +1,8 @@
 """One-shot runs: a script in a ``__main__`` of its own, as ``python user_code.py`` runs it."""
 
 import atexit
+import gc
+import io
 import linecache
 import sys
 import types
@@ -8,6 +10,8 @@ import types
 from wasm_guest import door, environment, missing, streams
 
 _VALUE_MAX = 2_000
+_THINGS_MAX = 2_000_000
+_WRITERS = {io.TextIOWrapper, io.BufferedWriter, io.BufferedRandom}
 
 
 def run(request):
@@ -30,6 +34,12 @@ def run(request):
     exit_code, error, value = _run(code, name, main)
     streams.flush()
     door.user_code(False)
+    del main
+    if _is_anything_to_end():
+        door.user_code(True)
+        _forget_main()
+        streams.flush()
+        door.user_code(False)
     if error is None:
         # What most runs come to, without the encoder.
         return b'{"exit_code":%d,"error":null,"value":""}' % exit_code
@@ -78,3 +88,46 @@ def _finish(exit_code):
     except BaseException as error:
         print(f"Exception ignored in atexit: {error!r}", file=sys.stderr)
     return exit_code
+
+
+def _is_anything_to_end():
+    """Whether an object of the script would do something at its end: a file that is open, say.
+
+    The image is frozen, so only what the script has made is looked at, and not even that where
+    it would use up what the driver has for itself.
+    """
+    try:
+        things = gc.get_objects()
+        if len(things) > _THINGS_MAX:
+            return False
+        return any(hasattr(kind, "__del__") for kind in set(map(type, things)))
+    except BaseException:
+        return False
+
+
+def _forget_main():
+    """Let go of the script's objects, as the interpreter does at its end.
+
+    Files that it left open are written first, the newest and so the outermost before those below:
+    the collector ends what hangs together in the order in which it was made, and would close a
+    file before its buffer.
+    """
+    try:
+        things = gc.get_objects()
+        while things:
+            thing = things.pop()
+            if type(thing) in _WRITERS:
+                _write_out(thing)
+        thing = None
+        sys.modules["__main__"] = types.ModuleType("__main__")
+        gc.collect()
+    except BaseException as error:
+        print(f"Exception ignored at the end: {error!r}", file=sys.stderr)
+
+
+def _write_out(file):
+    try:
+        file.flush()
+    except Exception:
+        # It was closed, or there is no room left for it: the interpreter says nothing either.
+        pass
