@@ -266,7 +266,7 @@ def test_themes(open_notebook: OpenNotebook, theme: str) -> None:
     expect(notebook.output(4)).to_contain_text("%policy fuel_budget=")
     expect(notebook.output(5)).to_contain_text("a file.csv")
     notebook.until("idle")
-    notebook.page.set_viewport_size({"width": 1280, "height": 1500})
+    notebook.page.set_viewport_size({"width": 1280, "height": 1600})
     notebook.panel.locator(".jp-MarkdownCell").scroll_into_view_if_needed()
     notebook.screenshot("theme-" + theme.split()[1].lower())
     # The quiet line can be read on either ground.
