@@ -210,6 +210,19 @@ def test_a_program_has_its_own_folder_and_environment(session: Session, cell: Ru
     assert printed(cell, session, code) == "/app/inner\nred\n/app None\n"
 
 
+@pytest.mark.parametrize("command", ["!python left.py", "import os; os.system('python left.py')"])
+def test_what_a_program_left_open_is_written_at_its_end(
+    session: Session, cell: RunCell, command: str
+) -> None:
+    program = (
+        "def g(): return f\nf = open('left.txt', 'w'); f.write('kept')\n"
+        "class Guest:\n    def __del__(self): print('bye', g.__name__)\nguest = Guest()\n"
+    )
+    cell(session, f"open('left.py', 'w').write({program!r});")
+    assert "bye g" in cell(session, command + ";").result.stdout
+    assert (session.workspace / "left.txt").read_text() == "kept"
+
+
 def test_streams_of_a_program_go_where_they_are_sent(shared: Session, cell: RunCell) -> None:
     code = (
         "both = dict(stdout=subprocess.PIPE, stderr=subprocess.STDOUT)\n"

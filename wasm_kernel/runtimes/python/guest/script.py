@@ -2,16 +2,14 @@
 
 import atexit
 import gc
-import io
 import linecache
 import sys
 import types
 
-from wasm_guest import door, environment, missing, streams
+from wasm_guest import door, ending, environment, missing, streams
 
 _VALUE_MAX = 2_000
 _THINGS_MAX = 2_000_000
-_WRITERS = {io.TextIOWrapper, io.BufferedWriter, io.BufferedRandom}
 
 
 def run(request):
@@ -106,28 +104,9 @@ def _is_anything_to_end():
 
 
 def _forget_main():
-    """Let go of the script's objects, as the interpreter does at its end.
-
-    Files that it left open are written first, the newest and so the outermost before those below:
-    the collector ends what hangs together in the order in which it was made, and would close a
-    file before its buffer.
-    """
+    """Let go of the script's objects, as the interpreter does at its end."""
+    sys.modules["__main__"] = types.ModuleType("__main__")
     try:
-        things = gc.get_objects()
-        while things:
-            thing = things.pop()
-            if type(thing) in _WRITERS:
-                _write_out(thing)
-        thing = None
-        sys.modules["__main__"] = types.ModuleType("__main__")
-        gc.collect()
+        ending.end()
     except BaseException as error:
         print(f"Exception ignored at the end: {error!r}", file=sys.stderr)
-
-
-def _write_out(file):
-    try:
-        file.flush()
-    except Exception:
-        # It was closed, or there is no room left for it: the interpreter says nothing either.
-        pass

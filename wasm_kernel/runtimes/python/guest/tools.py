@@ -6,7 +6,7 @@ import shutil
 import sys
 import time
 
-from wasm_guest import archives, finding, packages, text_tools
+from wasm_guest import archives, ending, finding, packages, text_tools
 from wasm_guest.refusals import NETWORK
 from wasm_guest.text_tools import option_value, unescaped
 from wasm_guest.text_tools import read as _read
@@ -360,6 +360,7 @@ def _python(words, source):
         return 1
     finally:
         sys.argv = before
+        ending.end()
     return 0
 
 
