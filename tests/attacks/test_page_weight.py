@@ -46,6 +46,8 @@ HEAVY = {
     "dots-by-rule": "<style>div{--d:dashed;border:1px var(--d) red;width:99999px}"
     "div{border-radius:9px}</style>" + many("color:red"),
     "selectors": f"<style>{SELECTORS}</style>" + "<b>x</b>" * 20_000,
+    "marks": "<p>x" + "\u0301" * 1_000_000 + "y</p>",
+    "modifiers": "<p>x" + "\U0001f3fb" * 1_000_000 + "y</p>",
     "siblings": f"<style>{SIBLINGS}</style>" + "<b>x</b>" * 20_000,
     "same-ids": f"<style>{SAME_IDS}</style>" + "<b id=a>x</b>" * 20_000,
     "hanging-cells": "<table>" + ("<tr>" + "<td rowspan=9999>x" * 20) * 2_000 + "</table>",

@@ -388,6 +388,19 @@ class TestWeight:
         assert crowd.count("dotted") == crowd.count("solid") == 1_000
         assert "dotted" in html_of("<p style='border:1px dotted red'>x</p>" * 1_000)
 
+    @pytest.mark.parametrize("mark", ["\u0301", "\u20dd", "\u0947", "\u200d", "\U0001f3fb"])
+    def test_marks(self, mark: str) -> None:
+        crowd, many = "x" + mark * 1_000, mark * 30
+        assert html_of(crowd).count(mark) == sanitize_text(crowd).count(mark) == 30
+        assert shown("text/latex", crowd).data["text/latex"].count(mark) == 30
+        stream = TextSanitizer()
+        fed = [
+            stream.feed(piece) for piece in ("x", mark, mark * 20, mark * 20, "", mark, "y" + mark)
+        ]
+        assert "".join(fed) == f"x{many}y{mark}"
+        ordinary = f"x{many}y{many}" + "█" * 100 + "é" + "👍" * 50
+        assert sanitize_text(ordinary) == ordinary
+
     def test_selectors(self) -> None:
         rules = "".join(f"p:nth-child({n}){{color:red}}" for n in range(1_000))
         assert html_of(f"<style>{rules}</style>" + "<p>x</p>" * 1_000).count("{color") == 1_000

@@ -17,6 +17,7 @@ from wasm_kernel.notebook.sanitize.css import Weight, stylesheet
 from wasm_kernel.notebook.sanitize.drawing import is_deep, lightly_drawn, with_few_slots
 from wasm_kernel.notebook.sanitize.guard import bounded, flattened
 from wasm_kernel.notebook.sanitize.images import PIXELS_MAX, image_bytes, raster_image
+from wasm_kernel.notebook.sanitize.marks import few_marks
 from wasm_kernel.notebook.sanitize.names import NO_MATH
 from wasm_kernel.notebook.sanitize.refusal import Refused
 from wasm_kernel.notebook.sanitize.rules import CLEANER, WRITERS
@@ -128,7 +129,7 @@ def _visible(text: str) -> str:
     """The text without control characters and marks that reorder it."""
     if text.isascii():
         return text.encode("ascii").translate(None, _INVISIBLE_BYTES).decode("ascii")
-    return _INVISIBLE.sub("", text)
+    return few_marks(_INVISIBLE.sub("", text))
 
 
 def _typeset(body: str, styles: list[str], notes: list[str]) -> str:
