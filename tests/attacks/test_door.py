@@ -18,7 +18,7 @@ import pytest
 from wasm_kernel import Limit, SandboxExecutionError, SandboxResult
 from wasm_kernel.host import wasi_abi
 from wasm_kernel.host.door import Frame
-from wasm_kernel.host.guest import Returned, TrapKind, Trapped
+from wasm_kernel.host.guest import Guest, Returned, TrapKind, Trapped
 from wasm_kernel.host.memory import GuestMemory
 from wasm_kernel.host.pages import strategy
 from wasm_kernel.host.workspace import Workspace
@@ -508,9 +508,53 @@ def test_control_messages_that_are_read_for_nothing(
     assert run(code, fuel_budget=500_000_000).stdout == "all\n"
 
 
-def test_short_messages_and_raw_bytes_cost_nothing_more(run: Runner) -> None:
+def test_short_messages_and_raw_bytes_cost_little(run: Runner) -> None:
     code = SEND + "data = frame({'op': 'x', 'a': 'b' * 3000}, bytes(1_000_000))" + SEND_LONG
     assert run(code, fuel_budget=500_000_000).stdout == "all\n"
+
+
+COPIED = SEND + "data = frame({'op': 'x'}, bytes(20_000_000))" + SEND_LONG
+
+
+def test_the_guest_pays_for_what_the_host_copies(run: Runner) -> None:
+    assert run(COPIED, fuel_budget=1_000_000_000).limit is Limit.FUEL
+
+
+def test_control_messages_that_are_copied_for_nothing(
+    run: Runner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(conversation, "BYTES_PER_FUEL", 1 << 40)
+    assert run(COPIED, fuel_budget=1_000_000_000).stdout == "all\n"
+
+
+def longest_read(run: Runner, monkeypatch: pytest.MonkeyPatch) -> int:
+    """The longest piece of its memory that the host took when a guest sent 300 MB."""
+    lengths = [0]
+    plain = GuestMemory.read
+
+    def read(memory: GuestMemory, pointer: int, length: int) -> bytes:
+        lengths.append(length)
+        return plain(memory, pointer, length)
+
+    monkeypatch.setattr(GuestMemory, "read", read)
+    code = "import _host\n_host.call(bytes(300_000_000))\nprint('refused')"
+    result = run(code, fuel_budget=20_000_000_000, memory_bytes=600_000_000)
+    assert result.stdout == "refused\n", result.stderr
+    return max(lengths)
+
+
+def test_of_a_message_that_is_too_long_no_more_is_copied(
+    run: Runner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert longest_read(run, monkeypatch) < 280_000_000
+
+
+def test_control_a_message_that_is_copied_whole(
+    run: Runner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    anything = property(lambda _: 1 << 30, lambda *_: None)
+    monkeypatch.setattr(Guest, "door_max_bytes", anything, raising=False)
+    assert longest_read(run, monkeypatch) == 300_000_000
 
 
 # Numbers that no honest guest passes.

@@ -46,7 +46,7 @@ class Frame:
     def decode(cls, data: bytes, *, max_bytes: int) -> Frame:
         """A frame from untrusted bytes; raises ``BadFrame`` and nothing else."""
         if len(data) > max_bytes:
-            raise BadFrame(f"the message has {len(data)} bytes; at most {max_bytes} are taken")
+            raise BadFrame(f"the message is too long: at most {max_bytes:,} bytes are taken")
         if len(data) < 8:
             raise BadFrame("the message is too short")
         header_length, count = struct.unpack_from("<II", data)

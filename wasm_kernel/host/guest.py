@@ -129,6 +129,8 @@ class Guest:
         self.stderr = stderr
         self.journal = journal
         self.door = door
+        self.door_max_bytes = _DOOR_MAX_BYTES
+        """How long a message through the door may be; of a longer one no more is looked at."""
         self.world = VirtualWorld.seeded(0)
         self.watch = Watch()
         self.is_unwanted: Callable[[], bool] = lambda: False
@@ -318,11 +320,12 @@ class Guest:
 
     def _answer(self, pointer: int, length: int, out_pointer: int, out_length: int) -> int:
         assert self.door is not None
-        if length > _DOOR_MAX_BYTES:
+        if length > _DOOR_MAX_BYTES or not self.memory.holds(pointer, length):
             return DOOR_FAULT
         if not (self.memory.holds(out_pointer, 4) and self.memory.holds(out_length, 4)):
             return DOOR_FAULT
-        answer = self.door(self.memory.read(pointer, length))
+        # One byte more than it may have is enough to be refused by whoever answers.
+        answer = self.door(self.memory.read(pointer, min(length, self.door_max_bytes + 1)))
         try:
             place = self._allocated(len(answer)) if answer else 0
         except (wasmtime.Trap, wasmtime.WasmtimeError):

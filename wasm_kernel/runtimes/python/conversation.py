@@ -20,6 +20,8 @@ OVERHEAD_FUEL = 10_000_000_000
 """What the shell may use per cell to format results and tracebacks, given once."""
 JSON_FUEL = 100
 """What the guest pays for a byte of JSON: about as long as the host reads it, its own code runs."""
+BYTES_PER_FUEL = 8
+"""What the host copies while the guest's own code takes one step."""
 _FREE_BYTES = 4096
 """Shorter messages cost the guest more to send than the host to read."""
 
@@ -70,10 +72,12 @@ class Fuel:
         """What the shell can do without: after all is shown it still has to end the cell."""
         return max(0, self.shell_left - self.overhead // 5)
 
-    def charge(self, guest: Guest, size: int) -> None:
-        """Let the guest pay for some bytes of JSON; a loop of long messages ends like any other."""
-        if size > _FREE_BYTES:
-            guest.set_fuel(max(0, guest.fuel - JSON_FUEL * size))
+    def charge(self, guest: Guest, *, json_bytes: int, copied: int = 0) -> None:
+        """Let the guest pay for what the host does; a loop of long messages ends like any other."""
+        cost = JSON_FUEL * json_bytes if json_bytes > _FREE_BYTES else 0
+        cost += copied // BYTES_PER_FUEL if copied > _FREE_BYTES else 0
+        if cost:
+            guest.set_fuel(max(0, guest.fuel - cost))
 
     def settle(self, left: int) -> None:
         """Note what is left of the present purse."""
@@ -119,7 +123,7 @@ class Conversation:
 
     def run(self, *, timeout: float | None = None) -> Outcome:
         """Enter the guest with the request and stay until it is done."""
-        self._guest.door = self._answer
+        self._guest.door, self._guest.door_max_bytes = self._answer, self._max_bytes
         try:
             outcome = self._guest.turn(SERVE, fuel=self.fuel.shell_left, timeout=timeout)
             self.fuel.settle(self._guest.fuel)
@@ -129,7 +133,7 @@ class Conversation:
 
     def _answer(self, data: bytes) -> bytes:
         try:
-            self.fuel.charge(self._guest, header_length(data))
+            self.fuel.charge(self._guest, json_bytes=header_length(data), copied=len(data))
             frame = Frame.decode(data, max_bytes=self._max_bytes)
             answer = self._dispatch(frame)
         except (BadFrame, Refused) as error:
@@ -149,7 +153,8 @@ class Conversation:
             return None
         if operation == "reply":
             if self.reply is None:
-                self.fuel.charge(self._guest, len(frame.buffers[0]) if frame.buffers else 0)
+                size = len(frame.buffers[0]) if frame.buffers else 0
+                self.fuel.charge(self._guest, json_bytes=size)
                 self.reply = _reply_of(frame)
             return None
         handler = self._handlers.get(operation) if isinstance(operation, str) else None
