@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import hashlib
 import json
 import os
 import stat
@@ -18,6 +17,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from wasm_kernel.core.digests import name_of
 from wasm_kernel.core.errors import CacheError
 
 ENV_CACHE_DIR = "WASM_KERNEL_CACHE_DIR"
@@ -155,6 +155,8 @@ def read_json(path: Path) -> dict[str, Any]:
 
 def sha256_file(path: Path) -> str:
     """The SHA-256 of a file's bytes."""
+    import hashlib
+
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
@@ -169,7 +171,7 @@ def known_sha256(path: Path) -> str:
 
 @functools.lru_cache(maxsize=64)
 def _remembered_sha256(real: Path, fingerprint: str) -> str:
-    name = hashlib.sha256(f"{real}\0{fingerprint}".encode()).hexdigest()[:32]
+    name = name_of(f"{real}\0{fingerprint}", 32)
     memo = private_folder(cache_root() / "digests") / f"{name}.json"
     digest = read_json(memo).get("sha256")
     if isinstance(digest, str) and len(digest) == 64:

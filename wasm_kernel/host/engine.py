@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import hashlib
 import os
 import platform
 import stat
@@ -20,6 +19,7 @@ from pathlib import Path
 
 import wasmtime
 
+from wasm_kernel.core.digests import name_of
 from wasm_kernel.core.distributions import version_of
 from wasm_kernel.core.errors import InvalidRuntimeError, RuntimeNotReadyError
 from wasm_kernel.host import cache
@@ -128,7 +128,7 @@ def small_module(source: str) -> wasmtime.Module:
     That takes longer than everything else a first cell does. A cache that cannot be written is no
     reason not to have the module.
     """
-    path = compiled_path(hashlib.sha256(source.encode()).hexdigest())
+    path = compiled_path(name_of(source))
     if cache.is_sealed(path):
         return _deserialize(path)
     module = wasmtime.Module(shared_engine(), source)

@@ -7,7 +7,6 @@ its header is data. The digest is against accidents, not against forgers.
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import json
 import os
 import stat
@@ -15,11 +14,14 @@ import struct
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 from wasm_kernel.core.errors import SavedSessionError
 from wasm_kernel.host.memory import WASM_PAGE
 from wasm_kernel.host.pages import PAGE, CommittedMemory
+
+if TYPE_CHECKING:
+    from hashlib import _Hash
 
 _MAGIC = b"wasm-kernel session 1\n"
 _HEADER_MAX = 16 * 1024 * 1024
@@ -90,8 +92,14 @@ class _Replacement:
         os.link(source, self._temporary, src_dir_fd=self._folder)
 
 
+def _new_digest() -> _Hash:
+    import hashlib  # not above: it brings OpenSSL, and few sessions are parked
+
+    return hashlib.sha256()
+
+
 def _write(file: BinaryIO, header: dict[str, Any], memory: CommittedMemory) -> int:
-    digest = hashlib.sha256()
+    digest = _new_digest()
     text = json.dumps({**header, "size": memory.size}).encode()
 
     def put(content: bytes) -> None:
@@ -149,7 +157,7 @@ class Parked:
         if self._file.read(len(_MAGIC)) != _MAGIC:
             raise SavedSessionError(f"{self.path} is not a saved session")
         left = found.st_size - len(_MAGIC) - 32
-        digest = hashlib.sha256()
+        digest = _new_digest()
         while left > 0:
             part = self._file.read(min(left, 1 << 20))
             if not part:

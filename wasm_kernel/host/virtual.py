@@ -7,11 +7,11 @@ are part of what it was given.
 
 from __future__ import annotations
 
-import hashlib
 import struct
 from typing import TYPE_CHECKING
 
 from wasm_kernel.core.data import dataclass
+from wasm_kernel.core.digests import blake2b
 from wasm_kernel.host.descriptors import Place
 from wasm_kernel.host.mounts import Mount
 from wasm_kernel.host.wasi import WasiGuard
@@ -196,4 +196,4 @@ def _joined(folder: str, name: bytes) -> str:
 def _inode(place: Place) -> int:
     """A number for a place that does not depend on the disk it lies on."""
     name = f"{place.mount}/{place.path}".encode("utf-8", "surrogateescape")
-    return int.from_bytes(hashlib.blake2b(name, digest_size=7).digest()) | 1 << 56
+    return int.from_bytes(blake2b(name, digest_size=7).digest()) | 1 << 56

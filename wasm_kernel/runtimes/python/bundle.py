@@ -7,9 +7,9 @@ that the user's environment has, and mounted read-only.
 from __future__ import annotations
 
 import functools
-import hashlib
 from pathlib import Path
 
+from wasm_kernel.core.digests import blake2b
 from wasm_kernel.core.distributions import version_of
 from wasm_kernel.host import cache
 
@@ -36,7 +36,7 @@ _KEPT_SUFFIXES = (".py", ".pyi", ".json", ".typed", ".txt", ".css", ".js")
 @functools.cache
 def bundle_key() -> str:
     """Changes with our driver's source and with the version of any bundled package."""
-    digest = hashlib.sha256(b"bundle-1")
+    digest = blake2b(b"bundle-1", digest_size=32)
     for distribution in DISTRIBUTIONS:
         digest.update(f"{distribution}={version_of(distribution)}\n".encode())
     for file in sorted(_driver_folder().glob("*.py")):

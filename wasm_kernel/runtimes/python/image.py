@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import ctypes
 import functools
-import hashlib
 import os
 import struct
 from collections.abc import Sequence
 from pathlib import Path
 
 from wasm_kernel.core.data import dataclass
+from wasm_kernel.core.digests import name_of
 from wasm_kernel.core.errors import InvalidRuntimeError
 from wasm_kernel.host import cache
 from wasm_kernel.host.door import Frame
@@ -82,7 +82,7 @@ class Layout:
         """What an image depends on, as part of its file name."""
         digest = cache.known_sha256(self.binary)
         facts = [_FORMAT, module_key(digest), bundle_key(), self.workspace_path, self.data_path]
-        return f"{name}-{hashlib.sha256(repr(facts).encode()).hexdigest()[:24]}"
+        return f"{name}-{name_of(repr(facts))}"
 
     def path(self, name: str) -> Path:
         """Where an image lies in the cache."""
@@ -119,8 +119,7 @@ def root_mount(*others: str) -> Mount:
     There is nothing behind them: a folder of our own, whose folders are empty.
     """
     names = sorted({*others, _TEMPORARY})
-    digest = hashlib.sha256(repr(names).encode()).hexdigest()[:16]
-    root = cache.private_folder(cache.cache_root() / f"root-{digest}")
+    root = cache.private_folder(cache.cache_root() / f"root-{name_of(repr(names), 16)}")
     for name in names:
         (root / name[1:]).mkdir(mode=0o700, parents=True, exist_ok=True)
     null = root / _NULL[1:]
