@@ -197,9 +197,9 @@ class CommittedMemory:
         self._keep(first, memoryview(content))
         self._flags[first:last] = bytes([self._RESIDENT]) * (last - first)
 
-    def _runs(self, flags: bytes = b"\x01\x02") -> Iterator[tuple[int, int]]:
-        """Runs of pages that have one of some flags."""
-        return _spans(self._flags[: self.size // PAGE].translate(_marks(flags)))
+    def _runs(self) -> Iterator[tuple[int, int]]:
+        """Runs of pages that differ from the image."""
+        return _spans(self._flags[: self.size // PAGE].translate(_ANY))
 
     @staticmethod
     def _copy(source: int, target: int, first: int, last: int) -> None:
@@ -278,11 +278,14 @@ class MappedMemory(CommittedMemory):
         self._is_new = not self.pages
         memory.grow_to(self.size)
         self._load_image(memory)
-        for first, last in self._runs(b"\x01"):
-            self._copy(self._address, memory.base, first, last)
         memory.moved = bytearray(len(self._flags))
-        for first, last in self._runs(b"\x02"):
-            self._map_backing(memory, first, last)
+        for first, last in self._runs():
+            # The backing has all of them: where some pages come from there, their neighbours do
+            # too, since each run of its own would be a mapping of its own.
+            if self._flags.find(self._MAPPED, first, last) >= 0:
+                self._map_backing(memory, first, last)
+            else:
+                self._copy(self._address, memory.base, first, last)
 
     def _load_image(self, memory: GuestMemory) -> None:
         size = min(self.image.size, self.size)
@@ -481,12 +484,6 @@ def _spans(marked: bytes | bytearray) -> Iterator[tuple[int, int]]:
         if stop < 0:
             stop = len(marked)
         yield start, stop
-
-
-@functools.cache
-def _marks(flags: bytes) -> bytes:
-    """A translation table: 1 for some bytes, 0 for all others."""
-    return bytes(byte in flags for byte in range(256))
 
 
 @functools.cache
