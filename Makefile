@@ -55,7 +55,7 @@ chromium:
 # alone, and both runs are shown, so that a test that is not sure of itself does not go unseen.
 unit: setup chromium
 	@$(PYTEST) --numprocesses 2 --dist loadfile --no-loadscope-reorder tests || \
-	  { $(AGAIN); $(PYTEST) --last-failed --last-failed-no-failures none tests; }
+	  { $(AGAIN); $(PYTEST) --last-failed tests; }
 
 # Each notebook, cell by cell, against its stored outputs; sandbox_magic runs on the ordinary kernel.
 notebooks: setup
