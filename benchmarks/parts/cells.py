@@ -12,8 +12,7 @@ CELL = "x=1"
 
 REFUSED = (
     "A client connects as soon as it has started the process, and is refused; zmq tries again 100 "
-    "to 200 ms later. A kernel that were there at once would take 170 ms in this table; the next "
-    "one is without that wait."
+    "to 200 ms later, which no kernel can shorten; the next table is without that wait."
 )
 
 

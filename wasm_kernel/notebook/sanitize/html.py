@@ -5,13 +5,13 @@ Nothing the page receives was copied from the guest without having been parsed.
 
 from __future__ import annotations
 
-import hashlib
 import html
 import re
 from collections.abc import Callable
 from urllib.parse import unquote
 
 from wasm_kernel.core.data import dataclass, field
+from wasm_kernel.core.digests import blake2b
 from wasm_kernel.notebook.sanitize import sounds, tex, texts
 from wasm_kernel.notebook.sanitize.css import Weight, stylesheet
 from wasm_kernel.notebook.sanitize.drawing import is_deep, lightly_drawn, with_few_slots
@@ -146,7 +146,7 @@ def _typeset(body: str, styles: list[str], notes: list[str]) -> str:
     if not styles:
         return boxed(body, classes=" ".join(classes))
     sheet = "\n".join(styles)
-    digest = hashlib.blake2b((sheet + body).encode("utf-8", "replace"), digest_size=6).hexdigest()
+    digest = blake2b((sheet + body).encode("utf-8", "replace"), digest_size=6).hexdigest()
     scope = SCOPE + digest
     rules = stylesheet(sheet, scope, Weight.of(body))
     return boxed(body, rules, " ".join([scope, *classes]))
