@@ -16,12 +16,14 @@ import pytest
 import zmq
 from jupyter_client.blocking.client import BlockingKernelClient
 from jupyter_client.connect import write_connection_file
+from jupyter_client.kernelspec import KernelSpecManager
 from jupyter_client.manager import KernelManager
 
-from wasm_kernel.notebook import connection
+from wasm_kernel.notebook import connection, listeners
 from wasm_kernel.notebook.__main__ import parse
-from wasm_kernel.notebook.connection import PORTS, Connection, ConnectionFileError
+from wasm_kernel.notebook.connection import Connection, ConnectionFileError
 from wasm_kernel.notebook.install import KERNEL_ARGUMENTS, KERNEL_NAME
+from wasm_kernel.notebook.listeners import PORTS
 
 from .conftest import GUARD_SECONDS
 
@@ -388,3 +390,110 @@ def _until(condition: Callable[[], bool]) -> None:
     while not condition():
         assert time.monotonic() < end
         time.sleep(0.05)
+
+
+# Ports that were opened for it.
+
+
+@pytest.fixture
+def manager(tmp_path: Path) -> Iterator[KernelManager]:
+    """Starts the kernel as the wheel's kernelspec says."""
+    specs = KernelSpecManager(
+        kernel_dirs=[str(Path(sys.prefix, "share", "jupyter", "kernels"))],
+        ensure_native_kernel=False,
+    )
+    made = KernelManager(kernel_name=KERNEL_NAME, kernel_spec_manager=specs)
+    made.start_kernel(cwd=str(tmp_path))
+    yield made
+    made.shutdown_kernel(now=True)
+    made.cleanup_resources()
+
+
+def refused(manager: KernelManager) -> list[str]:
+    """The ports of a kernel where nobody listens."""
+    names = []
+    for name in PORTS:
+        with socket.socket() as probe:
+            if probe.connect_ex((manager.ip, getattr(manager, name))):
+                names.append(name)
+    return names
+
+
+def sum_in(manager: KernelManager) -> str:
+    client = manager.client()
+    client.start_channels()
+    try:
+        client.wait_for_ready(timeout=GUARD_SECONDS)
+        client.execute("1 + 1")
+        while True:
+            message = client.get_iopub_msg(timeout=GUARD_SECONDS)
+            if message["msg_type"] == "execute_result":
+                assert client.hb_channel.is_beating()
+                return str(message["content"]["data"]["text/plain"])
+    finally:
+        client.stop_channels()
+
+
+def test_the_ports_are_open_from_the_first_moment(manager: KernelManager) -> None:
+    assert refused(manager) == []
+    assert sum_in(manager) == "2"
+
+
+def test_a_restarted_kernel_has_the_same_open_ports(manager: KernelManager) -> None:
+    before = [getattr(manager, name) for name in PORTS]
+    assert sum_in(manager) == "2"
+    manager.restart_kernel(now=True)
+    assert refused(manager) == []
+    assert [getattr(manager, name) for name in PORTS] == before
+    assert sum_in(manager) == "2"
+
+
+def test_with_the_kernel_its_ports_are_closed(manager: KernelManager) -> None:
+    process = manager.provisioner.process
+    process.kill()
+    process.wait(GUARD_SECONDS)
+    assert refused(manager) == list(PORTS)
+
+
+def test_a_port_that_is_taken_is_left_to_the_kernel() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        ports = {**dict.fromkeys(PORTS, 0), "shell_port": taken.getsockname()[1]}
+        opened = listeners.listen({"transport": "tcp", "ip": "127.0.0.1", **ports})
+        for listener in opened.values():
+            listener.close()
+    assert set(opened) == set(PORTS) - {"shell_port"}
+
+
+def test_only_tcp_ports_are_opened_for_it(tmp_path: Path) -> None:
+    ports = dict.fromkeys(PORTS, 1)
+    assert listeners.listen({"transport": "ipc", "ip": str(tmp_path / "k"), **ports}) == {}
+
+
+def test_what_was_handed_down_is_taken_over_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        os.set_inheritable(server.fileno(), True)
+        named = listeners.as_environment({"shell_port": server})
+        monkeypatch.setenv(listeners.ENV_LISTENERS, named[listeners.ENV_LISTENERS])
+        ports = {"shell_port": server.getsockname()[1]}
+        assert listeners.inherited(ports) == {"shell_port": server.fileno()}
+        assert not server.get_inheritable()
+        assert listeners.inherited(ports) == {}
+
+
+def test_what_is_not_the_kernels_own_port_is_not_taken_over(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    with (
+        socket.create_server(("127.0.0.1", 0)) as elsewhere,
+        socket.socket() as idle,
+        open(tmp_path / "file", "w") as file,
+    ):
+        idle.bind(("127.0.0.1", 0))
+        named = (
+            f"shell_port={elsewhere.fileno()} iopub_port={idle.fileno()} "
+            f"stdin_port={file.fileno()} control_port=99999 hb_port= nonsense other=1"
+        )
+        monkeypatch.setenv(listeners.ENV_LISTENERS, named)
+        ports = {"shell_port": 1, "iopub_port": idle.getsockname()[1], "stdin_port": 2}
+        assert listeners.inherited({**dict.fromkeys(PORTS, 0), **ports}) == {}
+        assert file.writable()

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import zipfile
 from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree
 
 import pytest
@@ -36,8 +37,8 @@ def kernels(place: Path) -> Path:
     return place / "share" / "jupyter" / "kernels"
 
 
-def spec_in(folder: Path) -> dict[str, object]:
-    spec: dict[str, object] = json.loads((folder / "kernel.json").read_text(encoding="utf-8"))
+def spec_in(folder: Path) -> dict[str, Any]:
+    spec: dict[str, Any] = json.loads((folder / "kernel.json").read_text(encoding="utf-8"))
     return spec
 
 
@@ -199,6 +200,9 @@ def test_the_kernelspec_of_the_wheel_is_the_installed_one() -> None:
     assert shipped["display_name"] == DISPLAY_NAME
     # Jupyter puts the interpreter of the environment in the place of "python".
     assert shipped["argv"] == ["python", *installed["argv"][1:]]
+    # Only a server of this environment runs that one: it has the provisioner. What is installed
+    # with an interpreter of its own is seen by servers that do not.
+    assert shipped["metadata"].pop("kernel_provisioner") == {"provisioner_name": "wasm-kernel"}
     for field in ("display_name", "language", "interrupt_mode", "metadata"):
         assert shipped[field] == installed[field]
 
@@ -259,3 +263,4 @@ def test_the_wheel_carries_the_guest_and_nothing_large(wheel: zipfile.ZipFile) -
 def test_the_wheel_has_the_command(wheel: zipfile.ZipFile) -> None:
     points = wheel.read(f"wasm_kernel-{__version__}.dist-info/entry_points.txt").decode()
     assert "wasm-kernel = wasm_kernel.cli:main" in points
+    assert "[jupyter_client.kernel_provisioners]" in points

@@ -23,6 +23,7 @@ from tornado.ioloop import IOLoop
 from zmq.eventloop.zmqstream import ZMQStream
 
 from wasm_kernel.notebook.channels import Channels
+from wasm_kernel.notebook.connection import Connection
 
 log = logging.getLogger("wasm_kernel.kernel")
 
@@ -40,6 +41,22 @@ class PublishingThread(IOPubThread):  # type: ignore[misc]
         super()._handle_event(message)
 
 
+class _Beat(Heartbeat):  # type: ignore[misc]
+    """Answers where the kernel was told to, on what listens there if something does."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+        place = (connection.transport, connection.ip, connection.ports["hb_port"])
+        curve = connection.curve
+        keys = {} if curve is None else {"curve_publickey": curve[0], "curve_secretkey": curve[1]}
+        # A context of its own: what frees messages of the other one may wait for Python's lock.
+        super().__init__(zmq.Context(), place, **keys)
+        connection.ports["hb_port"] = self.port
+
+    def _try_bind_socket(self) -> None:
+        self._connection.listen(self.socket, "hb_port")
+
+
 class KernelProcess:
     """A kernel that serves its channels."""
 
@@ -51,22 +68,12 @@ class KernelProcess:
         self.session = Session(key=connection.key, signature_scheme=connection.signature_scheme)
         self.iopub_thread = PublishingThread(channels.iopub, session=self.session)
         self.iopub_thread.start()
-        self.heartbeat = self._beat()
+        self.heartbeat = _Beat(connection)
+        self.heartbeat.start()
         channels.say_where()
         self.control_thread = ControlThread(daemon=True)
         self.shell_thread = ShellChannelThread(channels.context, daemon=True)
         self.kernel = self._make(kernel_class)
-
-    def _beat(self) -> Heartbeat:
-        # A context of its own: what frees messages of the other one may wait for Python's lock.
-        connection = self.channels.connection
-        place = (connection.transport, connection.ip, connection.ports["hb_port"])
-        curve = connection.curve
-        keys = {} if curve is None else {"curve_publickey": curve[0], "curve_secretkey": curve[1]}
-        heartbeat = Heartbeat(zmq.Context(), place, **keys)
-        connection.ports["hb_port"] = heartbeat.port
-        heartbeat.start()
-        return heartbeat
 
     def _make(self, kernel_class: type[Kernel]) -> Kernel:
         shell_stream = ZMQStream(self.channels.shell, self.shell_thread.io_loop)

@@ -13,8 +13,8 @@ from typing import Any, Self
 import zmq
 
 from wasm_kernel.core.data import dataclass, field
+from wasm_kernel.notebook.listeners import PORTS, inherited
 
-PORTS = ("shell_port", "iopub_port", "stdin_port", "control_port", "hb_port")
 LINGER_MILLISECONDS = 1000
 """How long a socket that is closed goes on sending: the last reply is the one to a shutdown."""
 
@@ -38,6 +38,8 @@ class Connection:
     ports: dict[str, int] = field(default_factory=lambda: dict.fromkeys(PORTS, 0))
     curve: tuple[bytes, bytes] | None = None
     """The public and the secret key of an encrypted transport."""
+    listeners: dict[str, int] = field(default_factory=dict)
+    """The descriptors that listen at the ports already."""
 
     @classmethod
     def read(cls, path: Path) -> Self:
@@ -57,6 +59,7 @@ class Connection:
             raise ConnectionFileError(
                 f"the connection file {path} is not usable: {error}"
             ) from error
+        made.listeners = inherited(made.ports)
         if made.transport not in ("tcp", "ipc"):
             raise ConnectionFileError(
                 f"the connection file {path} names the transport {made.transport!r}; "
@@ -97,11 +100,19 @@ class Connection:
             socket.curve_publickey, socket.curve_secretkey = self.curve
             socket.curve_server = True
         try:
-            self.ports[name] = self._bind(socket, self.ports[name])
+            self.ports[name] = self.listen(socket, name)
         except BaseException:
             socket.close()
             raise
         return socket
+
+    def listen(self, socket: zmq.Socket[Any], name: str) -> int:
+        """Let a socket have one of the ports; the port that it has."""
+        listener = self.listeners.pop(name, None)
+        if listener is not None:
+            # zmq's from now on, and closed by it.
+            socket.setsockopt(zmq.USE_FD, listener)
+        return self._bind(socket, self.ports[name])
 
     def _bind(self, socket: zmq.Socket[Any], port: int) -> int:
         if self.transport == "tcp" and port == 0:
