@@ -8,7 +8,7 @@ from __future__ import annotations
 import contextlib
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -115,7 +115,7 @@ class Session:
         self._program = program
         self._layout = layout
         self._lock = threading.Lock()
-        self._is_closed = self._is_closing = False
+        self._is_closed = self._is_closing = self._is_lost = False
         self._folder = Workspace(workspace)
         self._quota = Quota(policy.workspace_max_bytes, policy.workspace_max_files)
         self._preimages = Preimages(UNDO_FILE_BYTES)
@@ -174,9 +174,8 @@ class Session:
         )
         # Files may have come and gone since the last cell: what there is is measured anew.
         self._quota.used = None
-        journal = Journal(self._folder, self._quota, self._preimages)
         fuel = Fuel(self.policy.fuel_budget, OVERHEAD_FUEL)
-        try:
+        with self._transaction() as journal:
             answer = self._live.request(
                 request,
                 [],
@@ -188,10 +187,6 @@ class Session:
                 timeout=self.policy.timeout_seconds,
                 max_bytes=self.policy.display_max_bytes + (64 << 20),
             )
-        except BaseException:
-            self._live.forget()
-            journal.rollback()
-            raise
         result = SandboxResult.model_construct(
             success=False,
             workspace_path=str(self._folder.root),
@@ -320,19 +315,17 @@ class Session:
         """Bind a variable of the guest to a value that is only data."""
         described, buffers = values.encode(value)
         request = {"op": "put", "name": values.check_name(name), "value": described}
-        with self._entered():
-            answer, journal = self._request(request, buffers, self.policy.timeout_seconds)
+        with self._entered(), self._transaction() as journal:
+            answer = self._request(request, buffers, self.policy.timeout_seconds, journal)
             reason = self._why_failed(answer)
             if reason:
-                self._live.forget()
-                journal.rollback()
                 raise VariableTransferError(f"{name} could not be passed in: {reason}")
             self._keep(journal, None, is_input=True)
 
     def get(self, name: str) -> Any:
         """The value of a variable of the guest, as far as it is only data."""
         request = {"op": "get", "name": values.check_name(name)}
-        answer, _ = self._locked_request(request, [], self.policy.timeout_seconds)
+        answer = self._locked_request(request, self.policy.timeout_seconds)
         reason = self._why_failed(answer)
         if reason:
             raise VariableTransferError(f"{name} could not be passed out: {reason}")
@@ -401,7 +394,12 @@ class Session:
             if workspace is not None and not folder.exists():
                 self._folder.copy_to(folder)
             twin = Session.__new__(Session)
-            twin._begin(self._program, self._layout, self.policy, folder, self._live.memory.fork())
+            memory = self._live.memory.fork()
+            try:
+                twin._begin(self._program, self._layout, self.policy, folder, memory)
+            except BaseException:
+                memory.close()
+                raise
             twin._image, twin.logger = self._image, self.logger
             twin.execution_count = self.execution_count
             twin._live.resume(self._live.rest, {} if self._live.is_started else None)
@@ -532,27 +530,41 @@ class Session:
     def _ask(self, request: dict[str, Any]) -> dict[str, Any]:
         most = self.policy.timeout_seconds
         timeout = QUESTION_SECONDS if most is None else min(most, QUESTION_SECONDS)
-        answer, _ = self._locked_request(request, [], timeout)
+        answer = self._locked_request(request, timeout)
         if answer.reply is None:
             raise GuestProtocolError("the question used up its limits and was given up")
         if "failed" in answer.reply.header:
             raise GuestProtocolError(_reason(answer.reply.header))
         return answer.reply.header
 
-    def _locked_request(
-        self, request: dict[str, Any], buffers: list[bytes], timeout: float | None
-    ) -> tuple[Answer, Journal]:
+    def _locked_request(self, request: dict[str, Any], timeout: float | None) -> Answer:
+        """Ask something, and take back whatever that did."""
         with self._entered():
-            answer, journal = self._request(request, buffers, timeout)
+            with self._transaction() as journal:
+                answer = self._request(request, [], timeout, journal)
             journal.rollback()
             self._live.take_back(is_sound=answer.is_sound)
-            return answer, journal
+            return answer
+
+    @contextlib.contextmanager
+    def _transaction(self) -> Iterator[Journal]:
+        """The journal of a request; nothing of it stays where an exception ends the request."""
+        journal = Journal(self._folder, self._quota, self._preimages)
+        try:
+            yield journal
+        except BaseException:
+            self._live.forget()
+            journal.rollback()
+            raise
 
     def _request(
-        self, request: dict[str, Any], buffers: list[bytes], timeout: float | None
-    ) -> tuple[Answer, Journal]:
-        journal = Journal(self._folder, self._quota, self._preimages)
-        answer = self._live.request(
+        self,
+        request: dict[str, Any],
+        buffers: list[bytes],
+        timeout: float | None,
+        journal: Journal,
+    ) -> Answer:
+        return self._live.request(
             request,
             buffers,
             fuel=Fuel(1, QUESTION_FUEL),
@@ -562,7 +574,6 @@ class Session:
             timeout=timeout,
             max_bytes=1 << 30,
         )
-        return answer, journal
 
     def _keep(self, journal: Journal, count: int | None, *, is_input: bool = False) -> None:
         """Commit what the last request did, and keep what it takes to undo it.
@@ -590,10 +601,9 @@ class Session:
         try:
             self._live.settle()
         except Exception as error:
-            self._is_closed = True
+            self._is_lost = True
             raise SandboxExecutionError(
-                f"the state after the last cell could not be kept ({error}); the session is lost: "
-                "start a new one, or resume a saved one"
+                f"the state after the last cell could not be kept ({error}); {texts.LOST}"
             ) from error
         return self._timeline.settle()
 
@@ -613,6 +623,10 @@ class _Entered:
             # Whoever closes it says so first and interrupts then: one of the two is seen here.
             if session._is_closed or session._is_closing:
                 raise SessionClosedError("the session is closed")
+            if session._is_lost:
+                raise SandboxExecutionError(
+                    f"the state after an earlier cell could not be kept; {texts.LOST}"
+                )
             session._settle()
             session._folder.require_present()
         except BaseException:

@@ -31,13 +31,28 @@ SCRATCH = tempfile.TemporaryDirectory(prefix="kernels-bench-")
 class Kernel:
     """One kernel process and the two sockets that a cell needs."""
 
-    def __init__(self, argv: list[str], env: dict[str, str], *, patient: bool = False) -> None:
+    def __init__(
+        self,
+        argv: list[str],
+        env: dict[str, str],
+        *,
+        provisioner: str = "local-provisioner",
+        patient: bool = False,
+    ) -> None:
         """``patient``: connect when the kernel listens; zmq tries again only after 100 ms."""
         folder = Path(tempfile.mkdtemp(dir=SCRATCH.name))
         spec = folder / "specs" / "bench"
         spec.mkdir(parents=True)
         (spec / "kernel.json").write_text(
-            json.dumps({"argv": argv, "display_name": "bench", "language": "python", "env": env})
+            json.dumps(
+                {
+                    "argv": argv,
+                    "display_name": "bench",
+                    "language": "python",
+                    "env": env,
+                    "metadata": {"kernel_provisioner": {"provisioner_name": provisioner}},
+                }
+            )
         )
         specs = KernelSpecManager(kernel_dirs=[str(folder / "specs")], ensure_native_kernel=False)
         self.manager = KernelManager(kernel_name="bench", kernel_spec_manager=specs)
@@ -146,7 +161,12 @@ class Kernels:
     def start(self, request: Request) -> Answer:
         """From nothing to the result of a first cell; the kernel ends afterwards, unmeasured."""
         started = time.perf_counter()
-        kernel = Kernel(request["argv"], {}, patient=request["patient"])
+        kernel = Kernel(
+            request["argv"],
+            {},
+            provisioner=request["provisioner"],
+            patient=request["patient"],
+        )
         try:
             kernel.wait_ready()
             ready = (time.perf_counter() - started) * 1000

@@ -9,6 +9,7 @@ import os
 import stat
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import platformdirs
@@ -16,6 +17,9 @@ import pytest
 
 from wasm_kernel import CacheError
 from wasm_kernel.host import cache
+from wasm_kernel.host.program import Program
+from wasm_kernel.runtimes.python import prepare
+from wasm_kernel.runtimes.python.artifacts import default_binary
 
 
 @pytest.fixture
@@ -363,3 +367,36 @@ def test_the_place_is_the_one_that_platformdirs_names(
         monkeypatch.setenv("XDG_CACHE_HOME", caches)
     expected = Path(platformdirs.user_cache_dir("wasm-kernel", appauthor=False))
     assert cache.cache_place() == expected
+
+
+def aged(folder: Path, name: str, days: float) -> Path:
+    """An artifact that was last used some days ago."""
+    artifact = folder / f"{name}.image"
+    artifact.write_bytes(b"content")
+    lock = folder / f"{name}.lock"
+    lock.touch()
+    when = time.time() - days * 86_400
+    os.utime(lock, (when, when))
+    return artifact
+
+
+def test_only_what_nobody_uses_is_pruned(tmp_path: Path) -> None:
+    old, recent = aged(tmp_path, "old", 31), aged(tmp_path, "recent", 29)
+    held = aged(tmp_path, "held", 31)
+    with cache.locked(tmp_path / "held.lock"):
+        cache.prune(tmp_path)
+    assert [path.exists() for path in (old, recent, held)] == [False, True, True]
+    assert (tmp_path / "held.lock").exists()
+
+
+def test_what_was_just_found_good_is_not_pruned(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program = Program.load(default_binary())
+    artifacts = {name: aged(tmp_path, name, 31) for name in prepare.IMAGES}
+    monkeypatch.setattr(prepare, "is_built", lambda layout, name: True)
+    monkeypatch.setattr(prepare, "ensure_bundle", lambda: None)
+    monkeypatch.setattr(prepare.Layout, "lock", lambda self, name: tmp_path / f"{name}.lock")
+    monkeypatch.setattr(cache, "private_folder", lambda path: tmp_path)
+    prepare.build_images(program)
+    assert all(path.exists() for path in artifacts.values())

@@ -35,6 +35,7 @@ from wasm_kernel import (
     SandboxResult,
     WorkspaceError,
     configure_logging,
+    create_sandbox,
 )
 from wasm_kernel.host import cache
 from wasm_kernel.host.workspace import Usage, Workspace
@@ -1853,3 +1854,19 @@ def test_memory_that_fits_no_image_still_runs(make_sandbox: MakeSandbox) -> None
     result = make_sandbox(memory_bytes=45_000_000).execute("print('small')")
     assert (result.stdout, result.stderr) == ("small\n", "")
     assert result.memory_used_bytes <= 45_000_000
+
+
+def test_a_script_that_damages_the_interpreter_is_told_so(tmp_path: Path) -> None:
+    code = (
+        "import sys\n"
+        "for name, module in list(sys.modules.items()):\n"
+        "    if name.startswith('wasm_guest'):\n"
+        "        for key, value in list(vars(module).items()):\n"
+        "            if callable(value): setattr(module, key, lambda *a, **k: None)\n"
+    )
+    with create_sandbox(workspace=tmp_path) as sandbox:
+        result = sandbox.execute(code)
+        assert not result.success and result.exit_code == 1
+        assert result.error is not None and "the script damaged it" in result.error.value
+        assert result.stderr.startswith("SandboxError: ")
+        assert sandbox.execute("print('fresh')").stdout == "fresh\n"

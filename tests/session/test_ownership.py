@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import shutil
 import subprocess
@@ -10,6 +11,7 @@ import tempfile
 import threading
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -20,8 +22,10 @@ from wasm_kernel import (
     Session,
     SessionClosedError,
     WorkspaceError,
+    create_sandbox,
 )
 from wasm_kernel.core.events import Event
+from wasm_kernel.host.threads import guest_threads
 
 from .conftest import HANG_GUARD_SECONDS, Cell, MakeSession, Running
 
@@ -399,3 +403,122 @@ def test_less_memory_can_be_given_later(make_session: MakeSession, cell: RunCell
     session.change_policy(session.policy.replace(memory_bytes=250_000_000))
     ran = cell(session, "big = bytearray(300_000_000)")
     assert ran.result.limit is Limit.MEMORY and ran.error.name == "MemoryError"
+
+
+# Nobody closes it, or something fails on the way.
+
+
+def descriptors() -> int:
+    return len(os.listdir("/proc/self/fd"))
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="/proc tells what is open")
+def test_what_is_dropped_without_being_closed_is_freed(tmp_path: Path) -> None:
+    def use() -> None:
+        session = Session(workspace=tmp_path / "session")
+        session.execute("open('kept', 'w').write('first')")
+        session.execute("open('kept', 'w').write('second')")
+        sandbox = create_sandbox(workspace=tmp_path / "sandbox")
+        assert sandbox.execute("print(1)").stdout == "1\n"
+
+    def use_often(times: int) -> tuple[int, int]:
+        for _ in range(times):
+            use()
+        gc.collect()
+        return descriptors(), len(list(undo_folder.glob("wasm-kernel-undo-*")))
+
+    undo_folder = Path(tempfile.gettempdir())
+    use_often(2)
+    before = use_often(1)
+    assert use_often(12)[0] <= before[0] + 3
+    assert use_often(3)[1] <= before[1]
+
+
+def test_a_session_whose_commit_failed_is_lost_and_can_be_closed(
+    make_session: MakeSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session = make_session()
+    session.execute("x = 1")
+
+    def fail(memory: object) -> None:
+        raise OSError("no memory is left")
+
+    monkeypatch.setattr(session._live.memory, "commit", fail)
+    with pytest.raises(SandboxExecutionError, match=r"no memory is left.*start a new one"):
+        session.execute("x = 2")
+    with pytest.raises(SandboxExecutionError, match="the session is lost"):
+        session.execute("x")
+    session.close()
+    with pytest.raises(SessionClosedError):
+        session.execute("x")
+    assert session._live.memory._address == 0
+
+
+@pytest.mark.parametrize("use", ["put", "complete"])
+def test_a_transfer_that_is_cut_off_leaves_nothing(
+    session: Session, monkeypatch: pytest.MonkeyPatch, use: str
+) -> None:
+    session.execute("x = 1")
+    with monkeypatch.context() as patch:
+        request = session._live.request
+
+        def cut_off(*arguments: Any, **options: Any) -> None:
+            request(*arguments, **options)
+            raise KeyboardInterrupt
+
+        patch.setattr(session._live, "request", cut_off)
+        with pytest.raises(KeyboardInterrupt):
+            session.put("x", 2) if use == "put" else session.complete("x")
+    assert session.get("x") == 1
+    assert session.undo_depth == 1
+
+
+def test_a_fork_that_cannot_be_copied_leaves_nothing(
+    session: Session, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session.execute("open('a', 'w').write('a')")
+    target = tmp_path / "twin"
+
+    def half(source: Path, target: Path, **_: object) -> None:
+        target.mkdir()
+        (target / "a").touch()
+        raise shutil.Error([(str(source), str(target), "[Errno 28] No space left on device")])
+
+    with monkeypatch.context() as patch:
+        patch.setattr(shutil, "copytree", half)
+        with pytest.raises(WorkspaceError, match=r"could not be copied .* No space left"):
+            session.fork(workspace=target)
+    assert not target.exists()
+    with session.fork(workspace=target) as twin:
+        assert twin.execute("print(open('a').read())").stdout == "a\n"
+
+
+def test_a_fork_whose_workspace_is_refused_frees_its_memory(
+    session: Session, tmp_path: Path
+) -> None:
+    (tmp_path / "file").touch()
+    session.execute("x = 1")
+    before = descriptors() if Path("/proc/self/fd").exists() else 0
+    for _ in range(5):
+        with pytest.raises(WorkspaceError):
+            session.fork(workspace=tmp_path / "file")
+    assert not before or descriptors() <= before
+
+
+def test_an_impatient_second_interrupt_still_waits_for_the_guest() -> None:
+    ended = threading.Event()
+    causes: list[str] = []
+
+    def work() -> None:
+        ended.wait(HANG_GUARD_SECONDS)
+
+    def stop(cause: str) -> None:
+        causes.append(cause)
+        if len(causes) < 3:
+            raise KeyboardInterrupt
+        ended.set()
+
+    with pytest.raises(KeyboardInterrupt):
+        guest_threads.run(work, timeout=0.01, stop=stop)
+    assert ended.is_set()
+    assert causes == ["time", "interrupted", "interrupted"]

@@ -514,3 +514,16 @@ def test_the_private_folder_may_vanish(session: Session, cell: RunCell) -> None:
     with pytest.raises(WorkspaceError):
         shutil.rmtree(session.workspace)
         cell(session, "1")
+
+
+def test_a_file_that_stays_open_costs_a_rollback_no_copy(session: Session) -> None:
+    session.execute("log = open('log', 'w'); log.write('x' * 1_000_000); log.flush()")
+    before = session._preimages.used
+    for _ in range(3):
+        assert session.execute("import os; os._exit(3)").rolled_back
+    assert session._preimages.used == before
+    # Written to after the rollback: the cell's own copy is kept, and can be put back.
+    session.execute("log.write('tail'); log.flush()")
+    assert (session.workspace / "log").stat().st_size == 1_000_004
+    session.undo()
+    assert (session.workspace / "log").stat().st_size == 1_000_000

@@ -67,6 +67,8 @@ SHELL_OUT_OF_FUEL = (
     "show less of it (for instance a slice, or str(error))"
 )
 ABORTED = "the interpreter aborted inside the sandbox"
+LOST = "the session is lost: start a new one, or resume a saved one"
+NO_END = "the interpreter did not say how the script ended: the script damaged it"
 NO_ANSWER = (
     "the shell inside the sandbox gave no answer: this cell or one before it damaged it "
     "(if other cells fail as well, undo that one, or restart the kernel)"

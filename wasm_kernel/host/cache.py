@@ -213,18 +213,35 @@ def is_sealed(path: Path) -> bool:
 
 
 def prune(folder: Path, *, days: float = 30.0) -> None:
-    """Remove what nobody used for a while: images and bundles of versions that are gone."""
+    """Remove what nobody used for a while: images and bundles of versions that are gone.
+
+    The time of a lock says when what it guards was last used; what is being made is left alone.
+    """
     import shutil
 
     oldest = time.time() - days * 86_400
     for lock in folder.glob("*.lock"):
-        if lock.stat().st_mtime > oldest:
+        if lock.stat().st_mtime > oldest or _is_held(lock):
             continue
         for path in folder.glob(lock.stem + "*"):
             if path.is_dir():
                 shutil.rmtree(path, ignore_errors=True)
             else:
                 path.unlink(missing_ok=True)
+
+
+def _is_held(lock: Path) -> bool:
+    """Whether another process or thread works under a lock."""
+    try:
+        import fcntl
+    except ImportError:
+        return False
+    with lock.open("rb") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            return True
+    return False
 
 
 def manifest_of(path: Path) -> Path:

@@ -12,6 +12,7 @@ import mmap
 import os
 import re
 import sys
+import weakref
 from collections.abc import Iterator
 
 from wasm_kernel.core.data import dataclass, field
@@ -76,6 +77,8 @@ class CommittedMemory:
         self._flags = bytearray(self._max_size // PAGE)
         self._backing, self._descriptor = self._new_backing(self._max_size)
         self._address = ctypes.addressof(ctypes.c_char.from_buffer(self._backing))
+        # Nobody may close it: a session that is dropped must not keep its memory for good.
+        self._closing = weakref.finalize(self, _close, self._backing, self._descriptor)
 
     @staticmethod
     def _new_backing(size: int) -> tuple[mmap.mmap, int]:
@@ -83,11 +86,8 @@ class CommittedMemory:
 
     def close(self) -> None:
         """Give the pages back; closing twice is fine."""
-        if self._address:
-            self._address = 0
-            self._backing.close()
-            if self._descriptor >= 0:
-                os.close(self._descriptor)
+        self._address = 0
+        self._closing()
 
     @property
     def pages(self) -> int:
@@ -238,6 +238,12 @@ class CommittedMemory:
     def _discard(self, first: int, last: int) -> None:
         """Forget backing pages; nothing reads them any more."""
         self._backing[first * PAGE : last * PAGE] = bytes((last - first) * PAGE)
+
+
+def _close(backing: mmap.mmap, descriptor: int) -> None:
+    backing.close()
+    if descriptor >= 0:
+        os.close(descriptor)
 
 
 class MappedMemory(CommittedMemory):

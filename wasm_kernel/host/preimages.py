@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import weakref
 from pathlib import Path
 
 from wasm_kernel.host.workspace import Workspace
@@ -19,6 +20,7 @@ class Preimages:
         self.used = 0
         self._copies = 0
         self._folder: Path | None = None
+        self._closing: weakref.finalize[[Path], Preimages] | None = None
         self._next = 0
 
     def _slot(self) -> Path:
@@ -26,6 +28,7 @@ class Preimages:
             import tempfile
 
             self._folder = Path(tempfile.mkdtemp(prefix="wasm-kernel-undo-"))
+            self._closing = weakref.finalize(self, _remove, self._folder)
         self._next += 1
         return self._folder / str(self._next)
 
@@ -55,8 +58,12 @@ class Preimages:
 
     def close(self) -> None:
         """Remove the folder."""
-        if self._folder is not None:
-            import shutil
+        if self._closing is not None:
+            self._closing()
+        self._folder = None
 
-            shutil.rmtree(self._folder, ignore_errors=True)
-            self._folder = None
+
+def _remove(folder: Path) -> None:
+    import shutil
+
+    shutil.rmtree(folder, ignore_errors=True)

@@ -62,19 +62,18 @@ class GuestThreads:
         """
         limit = None if timeout is None else min(timeout, threading.TIMEOUT_MAX)
         task = self.start(call)
+        cause = ""
         interrupted: BaseException | None = None
-        try:
-            if not task.done.wait(limit):
-                stop("time")
-        except BaseException as error:
-            interrupted = error
-            stop("interrupted")
         while not task.done.is_set():
+            # In here from the first line to the last: an impatient Ctrl-C comes more than once.
             try:
-                task.done.wait()
-            except KeyboardInterrupt as error:
-                interrupted = error
-                stop("interrupted")
+                if cause:
+                    stop(cause)
+                    task.done.wait()
+                elif not task.done.wait(limit):
+                    cause = "time"
+            except BaseException as error:
+                interrupted, cause = error, "interrupted"
         if interrupted is not None:
             raise interrupted
         return task.result()

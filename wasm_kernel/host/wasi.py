@@ -72,6 +72,7 @@ class WasiGuard:
         }
         """Folders of the workspace, by the mounts and the names that stand for them."""
         self._open: Descriptors = {}
+        self._is_reopening = False
         self._nameless: dict[int, int] = {}
         self._has_lost_mount = False
 
@@ -318,7 +319,8 @@ class WasiGuard:
         journal = self._guest.journal
         if found is not None:
             self._refuse_shared(found)
-            journal.note_write(path, found)
+            if not self._is_reopening:
+                journal.note_write(path, found)
         elif flags & _O_CREAT:
             if not journal.may_create():
                 raise WasiFailure(DQUOT)
@@ -596,8 +598,16 @@ class WasiGuard:
         """Open files of an earlier instance at the numbers they had there.
 
         A number whose file is gone stays closed. Numbers are given out lowest first, so gaps are
-        filled while the others are opened.
+        filled while the others are opened. No cell does this: its journal has no part in it, and
+        a cell that writes to one of the files notes that by itself.
         """
+        self._is_reopening = True
+        try:
+            self._reopen(descriptors)
+        finally:
+            self._is_reopening = False
+
+    def _reopen(self, descriptors: Descriptors) -> None:
         fillers = []
         for number, file in sorted(descriptors.items()):
             while (got := self._reopened(file)) is not None and got < number:

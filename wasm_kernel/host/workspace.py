@@ -10,6 +10,7 @@ import contextlib
 import errno
 import os
 import stat
+import weakref
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -49,17 +50,18 @@ class Workspace:
             raise WorkspaceError(
                 f"the workspace {self.root} cannot be opened: {error.strerror}"
             ) from error
+        # Nobody may close it: a session that is dropped must not keep a descriptor for good.
+        self._closing = weakref.finalize(self, os.close, self._root)
         if not os.access(self.root, os.W_OK | os.X_OK):
-            os.close(self._root)
+            self.close()
             raise WorkspaceError(
                 f"the workspace {self.root} is not writable; choose another folder"
             )
 
     def close(self) -> None:
         """Close the folder; closing twice is fine."""
-        if self._root >= 0:
-            os.close(self._root)
-            self._root = -1
+        self._closing()
+        self._root = -1
 
     def __enter__(self) -> Workspace:
         return self
@@ -214,19 +216,29 @@ class Workspace:
         return Usage(size, entries)
 
     def copy_to(self, target: Path) -> None:
-        """Copy all files without following a link; the guest's private part stays behind."""
+        """Copy all files without following a link; the guest's private part stays behind.
+
+        The target is new: where the copy fails, nothing is left of it.
+        """
         import shutil
 
-        shutil.copytree(
-            self.root,
-            target,
-            symlinks=True,
-            ignore=lambda folder, names: [
+        def left_out(folder: str, names: list[str]) -> list[str]:
+            return [
                 name
                 for name in names
                 if name == PRIVATE_FOLDER or not _is_plain(Path(folder) / name)
-            ],
-        )
+            ]
+
+        try:
+            shutil.copytree(self.root, target, symlinks=True, ignore=left_out)
+        except OSError as error:
+            shutil.rmtree(target, ignore_errors=True)
+            raise WorkspaceError(
+                f"the workspace {self.root} could not be copied to {target}: {_first_of(error)}"
+            ) from error
+        except BaseException:
+            shutil.rmtree(target, ignore_errors=True)
+            raise
 
 
 def _entries(descriptor: int) -> list[tuple[str, os.stat_result]]:
@@ -239,9 +251,18 @@ def _entries(descriptor: int) -> list[tuple[str, os.stat_result]]:
     return found
 
 
+def _first_of(error: OSError) -> str:
+    """What went wrong, in a word; ``copytree`` collects the failures of all files in a list."""
+    failures = error.args[0] if error.args and isinstance(error.args[0], list) else []
+    return str(failures[0][2]) if failures else error.strerror or str(error)
+
+
 def _is_plain(path: Path) -> bool:
     """Whether something can be copied: a file or a folder, not a link, a pipe or a device."""
-    kind = path.lstat().st_mode
+    try:
+        kind = path.lstat().st_mode
+    except FileNotFoundError:  # it went away since it was listed
+        return False
     return stat.S_ISREG(kind) or stat.S_ISDIR(kind)
 
 

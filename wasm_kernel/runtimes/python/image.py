@@ -88,6 +88,10 @@ class Layout:
         """Where an image lies in the cache."""
         return cache.private_folder(cache.cache_root() / "images") / f"{self.key(name)}.image"
 
+    def lock(self, name: str) -> Path:
+        """Held by whoever builds an image; its time says when the image was last used."""
+        return self.path(name).with_suffix(".lock")
+
 
 @functools.lru_cache(maxsize=8)
 def _own_mounts(binary: Path) -> tuple[Mount, ...]:
@@ -141,13 +145,12 @@ def ensure_image(program: Program, layout: Layout, name: str) -> Image:
     """An image, built now if need be; one process does the work, and it is opened once."""
     path = layout.path(name)
     if not cache.is_sealed(path):
-        with cache.locked(path.with_suffix(".lock")):
+        with cache.locked(layout.lock(name)):
             if not cache.is_sealed(path):
                 with cache.new_file(path) as temporary:
                     seeds = _build(program, layout, name, temporary)
                 cache.seal(path, seeds=seeds)
-    # The lock's time says when the image was last used; pruning goes by it.
-    path.with_suffix(".lock").touch()
+    layout.lock(name).touch()
     seeds = cache.read_json(cache.manifest_of(path)).get("seeds", [])
     return Image(path, layout.key(name), tuple(seeds))
 

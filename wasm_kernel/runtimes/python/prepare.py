@@ -112,6 +112,7 @@ def build_images(program: Program, report: Report = _silent) -> None:
         if not is_built(layout, name):
             report(Progress(f"building the {name} image", 0.0, _IMAGE_SECONDS[name]))
             ensure_image(program, layout, name)
+        layout.lock(name).touch()
     for kept in ("images", "bundles"):
         cache.prune(cache.private_folder(cache.cache_root() / kept))
 

@@ -367,7 +367,12 @@ class _Run:
     def _boot(self, guest: Guest, layout: Layout) -> None:
         """Start the interpreter where no image fits; what that prints is not the script's."""
         guest.stdout, guest.stderr = OutputStream(0), OutputStream(0)
-        guest.turn(boot_source(layout, "core"), fuel=_BOOT_FUEL)
+        outcome = guest.turn(boot_source(layout, "core"), fuel=_BOOT_FUEL)
+        if not isinstance(outcome, Returned) or outcome.value != 0:
+            raise SandboxExecutionError(
+                f"the interpreter could not be started under these limits ({outcome}); "
+                "a larger memory_bytes may help"
+            )
         guest.stdout, guest.stderr = self.stdout, self.stderr
 
     def _take_spare(self, program: Program, settings: GuestSettings, image: Image | None) -> _Spare:
@@ -473,6 +478,8 @@ class _Run:
             message = texts.limit_message(limit, self.policy)
         elif isinstance(self.outcome, Trapped):
             message = f"Aborted: {texts.ABORTED} ({self.outcome.message})"
+        elif self.reply is None and isinstance(self.outcome, Returned):
+            message = f"SandboxError: {texts.NO_END}"
         if message is not None:
             said = ("" if not stderr or stderr.endswith("\n") else "\n") + message + "\n"
             stderr += said
@@ -524,8 +531,10 @@ class _Run:
         """The exit code, and the exception that ended the script."""
         if isinstance(self.outcome, Exited):
             return self.outcome.code, None
-        if isinstance(self.outcome, Trapped) or self.reply is None:
+        if isinstance(self.outcome, Trapped):
             return (130 if limit is Limit.INTERRUPTED else 1), None
+        if self.reply is None:
+            return 1, CellError.model_construct(name="SandboxError", value=texts.NO_END)
         exit_code, name, value = (
             self.reply.get(field) for field in ("exit_code", "error", "value")
         )
