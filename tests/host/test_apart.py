@@ -10,7 +10,9 @@ import pytest
 import wasm_kernel
 from wasm_kernel import ExecutionPolicy, Session, create_sandbox
 from wasm_kernel.core.errors import WorkspaceError
+from wasm_kernel.host import apart
 from wasm_kernel.host.cache import ENV_CACHE_DIR, cache_root
+from wasm_kernel.host.mounts import Mount
 from wasm_kernel.host.workspace import Workspace
 
 
@@ -112,3 +114,17 @@ def test_the_current_folder_is_no_workspace_where_python_imports_from_it(
     monkeypatch.syspath_prepend("")
     with pytest.raises(WorkspaceError, match="imports modules from"):
         Workspace(tmp_path)
+
+
+def test_a_relative_folder_is_looked_up_where_one_is_now(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("first", "second"):
+        (tmp_path / name / "data").mkdir(parents=True)
+    data = Mount(Path("data"), "/data")
+    workspace = Mount(tmp_path / "second", "/app", is_workspace=True)
+    monkeypatch.chdir(tmp_path / "first")
+    apart.require_apart([workspace, data])
+    monkeypatch.chdir(tmp_path / "second")
+    with pytest.raises(WorkspaceError, match="which cells may only read"):
+        apart.require_apart([workspace, data])

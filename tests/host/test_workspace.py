@@ -225,3 +225,13 @@ def test_no_descriptor_is_left_open(linked: Path) -> None:
         with pytest.raises(OSError, match=r"symbolic link"):
             opened.read("canary", 5)
     assert len(os.listdir("/dev/fd")) == before
+
+
+def test_a_second_name_of_a_file_is_not_written_through(tmp_path: Path) -> None:
+    outside = tmp_path / "outside"
+    outside.write_text("mine")
+    with Workspace(tmp_path / "workspace") as workspace:
+        os.link(outside, workspace.root / "inside")
+        workspace.write("inside", b"theirs")
+        assert (workspace.root / "inside").read_text() == "theirs"
+    assert outside.read_text() == "mine"

@@ -67,8 +67,12 @@ def _problem(workspace: Path, cache: Path, home: str, places: tuple[str, ...], h
     return ""
 
 
-@functools.lru_cache(maxsize=1024)
 def _real(path: str | Path) -> str:
+    return _real_of(os.path.abspath(path))
+
+
+@functools.lru_cache(maxsize=1024)
+def _real_of(path: str) -> str:
     return os.path.join(os.path.realpath(path), "")
 
 

@@ -135,7 +135,7 @@ class Guest:
         self.watch = Watch()
         self.is_unwanted: Callable[[], bool] = lambda: False
         """Whether the run that begins has been interrupted already, before there was one."""
-        self.failure: Exception | None = None
+        self.failure: BaseException | None = None
         self.guest_seconds = 0.0
         self._entered = False
         self._dead = False
@@ -354,7 +354,7 @@ class Guest:
             if isinstance(function := exports[name], wasmtime.Func)
         }
 
-    def note_failure(self, error: Exception) -> None:
+    def note_failure(self, error: BaseException) -> None:
         """A host function failed: the guest gets an error number, the host keeps the reason."""
         self.failure = error
 

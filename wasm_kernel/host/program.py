@@ -104,6 +104,6 @@ def _host_call(pointer: int, length: int, out_pointer: int, out_length: int) -> 
         )
     except IndexError:
         return DOOR_FAULT
-    except Exception as error:
+    except BaseException as error:  # whatever leaves a callback is lost, and the guest goes on
         guest.note_failure(error)
         return DOOR_FAULT

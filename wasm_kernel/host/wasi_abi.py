@@ -120,7 +120,7 @@ def _answer(name: str) -> Callable[..., int]:
             return failure.number
         except IndexError:
             return FAULT
-        except Exception as error:
+        except BaseException as error:  # whatever leaves a callback is lost, and the guest goes on
             guest.note_failure(error)
             return IO
         return number

@@ -152,12 +152,14 @@ class Workspace:
     def write(self, path: str, content: bytes, time_ns: int | None = None) -> None:
         """Give a file this content; a link in its place is removed, never written through.
 
+        That holds for a second name of a file as well, which may be outside.
+
         ``time_ns`` is when it was written, if not now.
         """
         found = self.lstat(path)
         if found is not None and stat.S_ISDIR(found.st_mode):
             raise IsADirectoryError(errno.EISDIR, "a folder is in the way", path)
-        if found is not None and not stat.S_ISREG(found.st_mode):
+        if found is not None and (not stat.S_ISREG(found.st_mode) or found.st_nlink > 1):
             with self.parent(path) as (folder, name):
                 os.unlink(name, dir_fd=folder)
         # Cut afterwards: a file system may flush one that was emptied and written at its closing.

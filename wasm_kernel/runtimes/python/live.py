@@ -32,7 +32,7 @@ class Answer:
     reply: Frame | None
     memory_bytes: int
     guest_seconds: float
-    failure: Exception | None
+    failure: BaseException | None
 
     @property
     def is_sound(self) -> bool:
