@@ -14,7 +14,7 @@ from wasm_kernel.core.errors import CacheError
 from wasm_kernel.core.units import format_bytes
 from wasm_kernel.host import cache
 from wasm_kernel.host.engine import compiled_path, wasmtime_version
-from wasm_kernel.host.pages import MappedMemory, strategy
+from wasm_kernel.host.mapped import MappedMemory, strategy
 from wasm_kernel.runtimes.python import artifacts
 from wasm_kernel.runtimes.python.bundle import bundle_folder
 from wasm_kernel.runtimes.python.image import IMAGES, Layout, is_built

@@ -28,25 +28,26 @@ from wasm_kernel.core.units import format_bytes
 from wasm_kernel.host import descriptors, parked
 from wasm_kernel.host.guest import AtRest, Exited, Program, Returned
 from wasm_kernel.host.journal import Journal, Quota
-from wasm_kernel.host.pages import CommittedMemory, strategy
+from wasm_kernel.host.mapped import strategy
+from wasm_kernel.host.pages import CommittedMemory
 from wasm_kernel.host.preimages import Preimages
 from wasm_kernel.host.streams import OutputStream
 from wasm_kernel.host.watch import runs_guest
 from wasm_kernel.host.workspace import Workspace
 from wasm_kernel.host.world import VirtualWorld
-from wasm_kernel.runtimes.python import artifacts, values
+from wasm_kernel.runtimes.python import artifacts, decoding, values
 from wasm_kernel.runtimes.python.conversation import OVERHEAD_FUEL, Fuel
 from wasm_kernel.runtimes.python.image import HEADROOM_BYTES, Layout, ensure_image
+from wasm_kernel.runtimes.python.inputs import check_code
 from wasm_kernel.runtimes.python.live import Answer, LiveInterpreter
-from wasm_kernel.runtimes.python.outputs import CellOutputs, error_of
-from wasm_kernel.runtimes.python.prepare import ensure_program
-from wasm_kernel.runtimes.python.sandbox import (
-    check_code,
+from wasm_kernel.runtimes.python.outcomes import (
     file_changes,
     is_out_of_memory,
     limit_of,
     plain_text,
 )
+from wasm_kernel.runtimes.python.outputs import CellOutputs, error_of
+from wasm_kernel.runtimes.python.prepare import ensure_program
 from wasm_kernel.timeline import Step, Timeline
 
 UNDO_FILE_BYTES = 512 * 1024 * 1024
@@ -335,7 +336,7 @@ class Session:
             raise VariableTransferError(f"there is no variable {name}")
         if "type" in reply.header:
             raise values.cannot_cross(str(reply.header["type"])[:200])
-        return values.decode(reply.header.get("value"), reply.buffers)
+        return decoding.decode(reply.header.get("value"), reply.buffers)
 
     @staticmethod
     def _why_failed(answer: Answer) -> str:

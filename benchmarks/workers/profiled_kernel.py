@@ -14,7 +14,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from wasm_kernel.host import differ, guest, pages
+from wasm_kernel.host import differ, guest, mapped
 from wasm_kernel.notebook import cells, publish, render
 from wasm_kernel.notebook.__main__ import main
 from wasm_kernel.notebook.kernel import WasmKernel
@@ -128,7 +128,7 @@ def write_after_each(file: Path) -> None:
 
 def install() -> None:
     """Put all marks in place."""
-    memory = pages.strategy()
+    memory = mapped.strategy()
     around_async(WasmKernel, "execute_request", "request read", "reply sent")
     around_async(WasmKernel, "do_execute", "cell begins", "cell answered")
     around(cells.Cells, "execute", "worker begins", "worker ends")

@@ -19,8 +19,8 @@ from wasm_kernel import Limit, SandboxExecutionError, SandboxResult
 from wasm_kernel.host import wasi_abi
 from wasm_kernel.host.door import Frame
 from wasm_kernel.host.guest import Guest, Returned, TrapKind, Trapped
+from wasm_kernel.host.mapped import strategy
 from wasm_kernel.host.memory import GuestMemory
-from wasm_kernel.host.pages import strategy
 from wasm_kernel.host.workspace import Workspace
 from wasm_kernel.runtimes.python import conversation, sandbox
 

@@ -47,7 +47,7 @@ from wasm_kernel.core.events import (
 from wasm_kernel.host import cache, engine
 from wasm_kernel.host.guest import Program
 from wasm_kernel.host.memory import WASM_PAGE
-from wasm_kernel.runtimes.python import artifacts, image, outputs, values
+from wasm_kernel.runtimes.python import artifacts, decoding, image, outputs
 from wasm_kernel.runtimes.python.image import Layout, ensure_image
 
 from .conftest import HANG_GUARD_SECONDS, Canary
@@ -284,23 +284,23 @@ def outcome(decode: Callable[[Any, list[bytes]], Any], value: Any, buffers: list
 def test_a_crafted_value_is_refused(name: str) -> None:
     value, buffers = CRAFTED[name]
     with limited_memory(500 * MEGABYTE):
-        assert outcome(values.decode, value, buffers) == "refused"
+        assert outcome(decoding.decode, value, buffers) == "refused"
 
 
 def test_texts_are_counted_over_the_columns(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each text is an object of its own, ten times as large as what crossed."""
-    monkeypatch.setattr(values, "_TEXTS_MAX", 3)
+    monkeypatch.setattr(decoding, "_TEXTS_MAX", 3)
     texts = {"kind": "strings", "dtype": "str", "lengths": 0, "buffer": 1}
     more = {**texts, "lengths": 2, "buffer": 3}
     two = {"kind": "range", "span": [0, 2, 1], "name": None}
     buffers = [struct.pack("<ii", 1, 1), b"ab"] * 2
-    assert outcome(values.decode, frame([texts], ["a"], two), buffers) == "value"
-    assert outcome(values.decode, frame([texts, more], ["a", "b"], two), buffers) == "refused"
+    assert outcome(decoding.decode, frame([texts], ["a"], two), buffers) == "value"
+    assert outcome(decoding.decode, frame([texts, more], ["a", "b"], two), buffers) == "refused"
 
 
 def test_characters_are_counted_over_the_columns(monkeypatch: pytest.MonkeyPatch) -> None:
     """A column that lays its texts out one after the other has each as often as it is named."""
-    monkeypatch.setattr(values, "_CHARACTERS_MAX", 10)
+    monkeypatch.setattr(decoding, "_CHARACTERS_MAX", 10)
 
     def repeated(first: int) -> dict[str, Any]:
         texts = {"lengths": first, "buffer": first + 1}
@@ -308,9 +308,9 @@ def test_characters_are_counted_over_the_columns(monkeypatch: pytest.MonkeyPatch
 
     three = {"kind": "range", "span": [0, 3, 1], "name": None}
     buffers = [struct.pack("<i", 2), b"ab", bytes(12)] * 2
-    assert outcome(values.decode, frame([repeated(0)], ["a"], three), buffers) == "value"
+    assert outcome(decoding.decode, frame([repeated(0)], ["a"], three), buffers) == "value"
     both = frame([repeated(0), repeated(3)], ["a", "b"], three)
-    assert outcome(values.decode, both, buffers) == "refused"
+    assert outcome(decoding.decode, both, buffers) == "refused"
 
 
 class limited_memory:
@@ -331,9 +331,9 @@ class limited_memory:
 
 def test_control_a_decoder_that_believes(monkeypatch: pytest.MonkeyPatch) -> None:
     """With its checks taken out, the decoder lets crafted values through or stumbles on them."""
-    monkeypatch.setattr(values._Decoder, "_dtype", lambda _, text: np.dtype(text))
-    monkeypatch.setattr(values._Decoder, "_buffer", lambda self, place: self._buffers[place])
-    let_through = [n for n, (v, b) in CRAFTED.items() if outcome(values.decode, v, b) == "value"]
+    monkeypatch.setattr(decoding._Decoder, "_dtype", lambda _, text: np.dtype(text))
+    monkeypatch.setattr(decoding._Decoder, "_buffer", lambda self, place: self._buffers[place])
+    let_through = [n for n, (v, b) in CRAFTED.items() if outcome(decoding.decode, v, b) == "value"]
     assert {"a structure", "bytes of a negative buffer"} <= set(let_through)
 
 
@@ -386,7 +386,7 @@ def descriptions(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
 def test_any_description_is_a_value_or_refused(value: Any, buffers: list[bytes]) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        assert outcome(values.decode, value, buffers) in ("refused", "value")
+        assert outcome(decoding.decode, value, buffers) in ("refused", "value")
 
 
 SEND_BACK = """
@@ -498,7 +498,7 @@ def test_nothing_is_unpickled(session: Session, payload: tuple[bytes, Path]) -> 
          [struct.pack("<i", len(content)), content]),
     ]  # fmt: skip
     for value, buffers in shapes:
-        outcome(values.decode, value, buffers)
+        outcome(decoding.decode, value, buffers)
     assert not place.exists()
 
 

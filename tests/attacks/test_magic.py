@@ -17,7 +17,7 @@ import pytest
 from host_shell import HostShell, Ran
 from IPython.core.interactiveshell import InteractiveShell
 
-from wasm_kernel.runtimes.python import values
+from wasm_kernel.runtimes.python import decoding
 
 from .conftest import SECRET_VARIABLE, Canary, fingerprint
 from .test_host_side import CRAFTED, MEGABYTE, SEND_BACK, limited_memory
@@ -196,8 +196,8 @@ def test_a_crafted_value_binds_nothing(prey: Prey, name: str) -> None:
 def test_control_a_decoder_that_believes(
     prey: Prey, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
-    monkeypatch.setattr(values._Decoder, "_dtype", lambda _, text: np.dtype(text))
-    monkeypatch.setattr(values._Decoder, "_buffer", lambda self, place: self._buffers[place])
+    monkeypatch.setattr(decoding._Decoder, "_dtype", lambda _, text: np.dtype(text))
+    monkeypatch.setattr(decoding._Decoder, "_buffer", lambda self, place: self._buffers[place])
     ran = prey.host.sandbox("--no-metrics -o touched", send_back(name))
     # Not by its text: an array has no single truth.
     assert ran.error is None

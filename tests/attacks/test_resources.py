@@ -18,8 +18,8 @@ import wasm_kernel.host.preimages as preimages_module
 import wasm_kernel.session as session_module
 from wasm_kernel import NOTEBOOK_POLICY, Limit, PythonSandbox, SandboxResult, Session
 from wasm_kernel.core.errors import GuestProtocolError
-from wasm_kernel.host.pages import strategy
-from wasm_kernel.runtimes.python.sandbox import ONE_SHOT_OVERHEAD_FUEL
+from wasm_kernel.host.mapped import strategy
+from wasm_kernel.runtimes.python.one_shot import OVERHEAD_FUEL
 
 from .conftest import Canary, Runner
 from .guest_code import ATTEMPT, attempts, done
@@ -99,7 +99,7 @@ def test_what_never_ends_runs_out_of_fuel(run: Runner, how: str) -> None:
     assert was_stopped(result, Limit.FUEL), result
     assert result.fuel_consumed is not None
     assert result.fuel_consumed <= FUEL
-    assert result.fuel_overhead <= ONE_SHOT_OVERHEAD_FUEL
+    assert result.fuel_overhead <= OVERHEAD_FUEL
     assert "OutOfFuel" in result.stderr
     assert_next_run_works(sandbox)
 
@@ -346,7 +346,7 @@ BOMBS = {
 def test_a_parser_bomb_ends_the_run_only(run: Runner, how: str) -> None:
     sandbox = run.sandbox()
     result = sandbox.execute(BOMBS[how])
-    assert result.fuel_overhead <= ONE_SHOT_OVERHEAD_FUEL
+    assert result.fuel_overhead <= OVERHEAD_FUEL
     assert_next_run_works(sandbox)
 
 

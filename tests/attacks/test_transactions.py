@@ -21,7 +21,8 @@ import pytest
 import wasm_kernel.session as session_module
 from wasm_kernel import NOTEBOOK_POLICY, Limit, Session
 from wasm_kernel.host.journal import Journal
-from wasm_kernel.host.pages import CommittedMemory, MappedMemory
+from wasm_kernel.host.mapped import MappedMemory
+from wasm_kernel.host.pages import CommittedMemory
 from wasm_kernel.host.wasi import WasiGuard
 from wasm_kernel.runtimes.python import live as live_module
 from wasm_kernel.runtimes.python.live import LiveInterpreter

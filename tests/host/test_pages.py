@@ -16,11 +16,12 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from wasm_kernel import InvalidRuntimeError
-from wasm_kernel.host import pages
+from wasm_kernel.host import mapped, pages
 from wasm_kernel.host.differ import LINE
 from wasm_kernel.host.engine import shared_engine
+from wasm_kernel.host.mapped import EXTENT_PAGES, MappedMemory, strategy
 from wasm_kernel.host.memory import WASM_PAGE, GuestMemory, Image
-from wasm_kernel.host.pages import EXTENT_PAGES, PAGE, CommittedMemory, MappedMemory, strategy
+from wasm_kernel.host.pages import PAGE, CommittedMemory
 from wasm_kernel.host.watch import watch_store
 
 IMAGE_SIZE = 6 * WASM_PAGE
@@ -305,8 +306,8 @@ def test_a_page_that_was_put_away_is_the_image_again_after_undo(
     image: Image, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its live mapping is of the committed pages, which no longer have it."""
-    monkeypatch.setattr(pages, "RESIDENT_PAGES_MAX", 4)
-    monkeypatch.setattr(pages, "CHUNK_PAGES", 16)
+    monkeypatch.setattr(mapped, "RESIDENT_PAGES_MAX", 4)
+    monkeypatch.setattr(mapped, "CHUNK_PAGES", 16)
     committed, memory = MappedMemory(image, MAX_SIZE), LiveMemory()
     committed.load_into(memory)
 
@@ -360,7 +361,7 @@ def test_pages_are_looked_up_again_after_a_fault(
     image: Image, memory: LiveMemory, monkeypatch: pytest.MonkeyPatch, is_counter_stuck: bool
 ) -> None:
     if is_counter_stuck:
-        monkeypatch.setattr(pages, "page_faults", lambda: (1, 0))
+        monkeypatch.setattr(mapped, "page_faults", lambda: (1, 0))
     committed = MappedMemory(image, MAX_SIZE)
     committed.load_into(memory)
     lookups = []
@@ -528,8 +529,8 @@ class CrowdedMachine(MappedMachine):
 
     def __init__(self) -> None:
         self.patch = pytest.MonkeyPatch()
-        self.patch.setattr(pages, "RESIDENT_PAGES_MAX", 4)
-        self.patch.setattr(pages, "CHUNK_PAGES", 16)
+        self.patch.setattr(mapped, "RESIDENT_PAGES_MAX", 4)
+        self.patch.setattr(mapped, "CHUNK_PAGES", 16)
         super().__init__()
 
     def teardown(self) -> None:

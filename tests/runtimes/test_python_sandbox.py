@@ -40,7 +40,8 @@ from wasm_kernel import (
 from wasm_kernel.host import cache
 from wasm_kernel.host.workspace import Usage, Workspace
 from wasm_kernel.runtimes.python import artifacts
-from wasm_kernel.runtimes.python.sandbox import SPARES_MAX, _Spare
+from wasm_kernel.runtimes.python.one_shot import Spare
+from wasm_kernel.runtimes.python.sandbox import SPARES_MAX
 
 ROOT = Path(__file__).parents[2]
 MakeSandbox = Callable[..., PythonSandbox]
@@ -1417,7 +1418,7 @@ def test_pollution_is_seen_by_the_probe_itself(make_sandbox: MakeSandbox, untouc
         assert result.stdout.strip() != repr(untouched), name
 
 
-def spare_of(sandbox: PythonSandbox) -> _Spare:
+def spare_of(sandbox: PythonSandbox) -> Spare:
     """The instance that waits for the next run, when it has been cleared."""
     [spare] = sandbox._spares
     spare.wait()

@@ -21,7 +21,8 @@ from wasm_kernel.core.events import (
     ResultEvent,
     StreamEvent,
 )
-from wasm_kernel.host.pages import PAGE, CommittedMemory, MappedMemory
+from wasm_kernel.host.mapped import MappedMemory
+from wasm_kernel.host.pages import PAGE, CommittedMemory
 
 HANG_GUARD_SECONDS = 180.0
 """Nothing here needs a tenth of it; a test that waits so long has found a hang."""

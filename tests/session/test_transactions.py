@@ -17,7 +17,8 @@ import pytest
 import wasm_kernel.session as session_module
 from wasm_kernel import Limit, Session, WorkspaceError
 from wasm_kernel.core.events import ErrorEvent, Event, StreamEvent
-from wasm_kernel.host.pages import CommittedMemory, MappedMemory
+from wasm_kernel.host.mapped import MappedMemory
+from wasm_kernel.host.pages import CommittedMemory
 
 from .conftest import HANG_GUARD_SECONDS, Cell, MakeSession, state_digest
 

@@ -21,7 +21,7 @@ from wasm_kernel.host.workspace import Workspace
 from wasm_kernel.host.world import VirtualWorld
 from wasm_kernel.runtimes.python.conversation import Conversation, Fuel, Handler
 from wasm_kernel.runtimes.python.image import Layout
-from wasm_kernel.runtimes.python.sandbox import data_folder, start_request
+from wasm_kernel.runtimes.python.inputs import data_folder, start_request
 
 
 @dataclass(frozen=True)

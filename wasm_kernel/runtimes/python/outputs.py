@@ -27,7 +27,7 @@ from wasm_kernel.core.units import format_bytes
 from wasm_kernel.host.door import Frame
 from wasm_kernel.host.streams import OutputStream
 from wasm_kernel.runtimes.python.conversation import Handler, Refused
-from wasm_kernel.runtimes.python.sandbox import plain_text
+from wasm_kernel.runtimes.python.outcomes import plain_text
 
 BUNDLE_TYPES_MAX = 64
 MIME_NAME_MAX = 200

@@ -1,0 +1,49 @@
+"""What a run is given: its code, its folder of data, its environment and its randomness."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from wasm_kernel.core.errors import WorkspaceError
+from wasm_kernel.core.models import ExecutionPolicy
+from wasm_kernel.host.guest import Guest
+from wasm_kernel.host.memory import Image
+
+
+def check_code(code: object, policy: ExecutionPolicy) -> None:
+    """Raise on what is not a source text that any Python could take."""
+    if not isinstance(code, str):
+        raise TypeError(f"code must be a str, not {type(code).__name__}")
+    if "\0" in code:
+        raise ValueError("code must not contain NUL characters")
+    try:
+        size = len(code.encode("utf-8"))
+    except UnicodeEncodeError:
+        raise ValueError("code must not contain lone surrogates; it is not valid text") from None
+    if size > policy.code_max_bytes:
+        raise ValueError(
+            f"code has {size:,} bytes; at most {policy.code_max_bytes:,} are taken (code_max_bytes)"
+        )
+
+
+def data_folder(policy: ExecutionPolicy) -> Path | None:
+    """The data folder of a policy, checked."""
+    if policy.mount_data_dir is None:
+        return None
+    folder = Path(policy.mount_data_dir).expanduser().absolute()
+    if not folder.is_dir():
+        raise WorkspaceError(f"mount_data_dir {folder} is not a folder")
+    return folder
+
+
+def start_request(policy: ExecutionPolicy, image: Image | None, guest: Guest) -> dict[str, Any]:
+    """What a guest is told when it begins: its environment and its randomness.
+
+    ``image`` is what its memory is as, if it is as any; the host's own randomness goes there.
+    """
+    randomness = "seeded" if policy.deterministic else "own"
+    if image is not None and image.seeds and not policy.deterministic:
+        image.stir(guest.memory)
+        randomness = "host"
+    return {"env": policy.env, "randomness": randomness, "seed": policy.seed}

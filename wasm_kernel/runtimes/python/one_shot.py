@@ -1,0 +1,369 @@
+"""One execution of a script in an interpreter of its own, and the instance that it leaves."""
+
+from __future__ import annotations
+
+import os
+from typing import Any, Literal
+
+from wasm_kernel.core import texts
+from wasm_kernel.core.data import dataclass
+from wasm_kernel.core.errors import SandboxExecutionError, WorkspaceError
+from wasm_kernel.core.events import OnEvent, StreamEvent
+from wasm_kernel.core.models import (
+    WASM_PAGE_BYTES,
+    CellError,
+    ExecutionPolicy,
+    Limit,
+    RuntimeType,
+    SandboxResult,
+)
+from wasm_kernel.host.door import Frame
+from wasm_kernel.host.guest import (
+    AtRest,
+    Exited,
+    Guest,
+    GuestSettings,
+    Mount,
+    Outcome,
+    Program,
+    Returned,
+    Trapped,
+)
+from wasm_kernel.host.journal import Journal, Quota
+from wasm_kernel.host.mapped import strategy
+from wasm_kernel.host.memory import Image
+from wasm_kernel.host.pages import CommittedMemory
+from wasm_kernel.host.streams import OutputStream, TextSink
+from wasm_kernel.host.threads import Task, guest_threads
+from wasm_kernel.host.workspace import Workspace
+from wasm_kernel.host.world import VirtualWorld
+from wasm_kernel.runtimes.python.conversation import Conversation, Fuel
+from wasm_kernel.runtimes.python.image import (
+    ONE_SHOT_IMAGES,
+    Layout,
+    boot_source,
+    choose_image,
+    root_mount,
+)
+from wasm_kernel.runtimes.python.inputs import data_folder, start_request
+from wasm_kernel.runtimes.python.outcomes import (
+    file_changes,
+    is_out_of_memory,
+    limit_of,
+    plain_text,
+)
+
+USER_CODE = "user_code.py"
+
+OVERHEAD_FUEL = 2_000_000_000
+"""What the driver itself may use: a long traceback is the most it does."""
+
+_TRAP_REASONS = {
+    Limit.FUEL: "out_of_fuel",
+    Limit.TIME: "timeout",
+    Limit.MEMORY: "memory_limit",
+    Limit.STACK: "stack_overflow",
+    Limit.INTERRUPTED: "interrupted",
+}
+_BOOT_FUEL = 50_000_000_000
+
+
+def write_user_code(
+    workspace: Workspace, code: str, *, is_needed: bool, time_ns: int | None = None
+) -> None:
+    """Leave the script where its tracebacks say it is.
+
+    A reactor gets its source through the door, so a folder in the file's place does no harm.
+    """
+    try:
+        workspace.write(USER_CODE, code.encode("utf-8"), time_ns)
+    except IsADirectoryError as error:
+        if is_needed:
+            raise WorkspaceError(f"{workspace.root / USER_CODE} is a folder; remove it") from error
+    except OSError as error:
+        raise WorkspaceError(
+            f"{USER_CODE} cannot be written into {workspace.root}: {os.strerror(error.errno or 0)}"
+        ) from error
+
+
+@dataclass()
+class Spare:
+    """An instance whose last run ended well, put back to the image: as good as a new one."""
+
+    guest: Guest
+    settings: GuestSettings
+    state: CommittedMemory | None
+    workspace: tuple[int, int]
+    clearing: Task[None] | None = None
+
+    def clear(self) -> None:
+        """Put the memory back, beside whatever the caller does next."""
+        state = self.state
+        assert state is not None
+        self.clearing = guest_threads.start(lambda: state.reset(self.guest.memory))
+
+    @property
+    def is_clear(self) -> bool:
+        """Whether it could be used at once."""
+        return self.clearing is None or self.clearing.done.is_set()
+
+    def wait(self) -> None:
+        """Return when the memory is as new."""
+        if self.clearing is not None:
+            self.clearing.result()
+            self.clearing = None
+
+    def close(self) -> None:
+        """Free the instance and its memory."""
+        if self.clearing is not None:
+            self.clearing.done.wait()
+        self.guest.close()
+        if self.state is not None:
+            self.state.close()
+
+
+class Run:
+    """One execution, from the instance to the result."""
+
+    def __init__(
+        self,
+        policy: ExecutionPolicy,
+        workspace: Workspace,
+        spare: Spare | None = None,
+        on_event: OnEvent | None = None,
+    ) -> None:
+        self.spare = spare
+        self._on_event = on_event
+        self.policy = policy
+        self.workspace = workspace
+        self.stdout = OutputStream(policy.stdout_max_bytes, self._sink("stdout"))
+        self.stderr = OutputStream(policy.stderr_max_bytes, self._sink("stderr"))
+        quota = Quota(policy.workspace_max_bytes, policy.workspace_max_files)
+        self.journal = Journal(workspace, quota)
+        self.fuel = Fuel(policy.fuel_budget, OVERHEAD_FUEL)
+        self.outcome: Outcome = Returned(0)
+        self.reply: dict[str, Any] | None = None
+        self.memory_bytes = 0
+        self.guest_seconds = 0.0
+
+    def _sink(self, name: Literal["stdout", "stderr"]) -> TextSink | None:
+        on_event = self._on_event
+        if on_event is None:
+            return None
+
+        def send(text: str) -> None:
+            on_event(StreamEvent(name, text))
+
+        return send
+
+    def reactor(self, program: Program, code: str, *, setup: bool) -> None:
+        """Run in an interpreter that an image has started already."""
+        policy = self.policy
+        layout = Layout(program.path, policy.guest_mount_path, policy.guest_data_path or "/data")
+        image = choose_image(program, layout, ONE_SHOT_IMAGES, policy.memory_bytes)
+        settings = GuestSettings(
+            mounts=layout.mounts(self.workspace.root, data_folder(policy)),
+            memory_bytes=policy.memory_bytes,
+            virtual=policy.deterministic,
+        )
+        spare = self._take_spare(program, settings, image)
+        try:
+            if image is None:
+                self._boot(spare.guest, layout)
+            request = {
+                "op": "script",
+                "code": code,
+                "name": f"{policy.guest_mount_path}/{USER_CODE}",
+                "argv": policy.argv[1:],
+                "setup": setup,
+                "init": start_request(policy, image, spare.guest),
+            }
+            conversation = Conversation(spare.guest, Frame(request), fuel=self.fuel)
+            self.outcome = conversation.run(timeout=policy.timeout_seconds)
+            if conversation.reply is not None:
+                self.reply = conversation.reply.header
+            self._after(spare.guest)
+        except BaseException:
+            spare.close()
+            raise
+        self._keep_spare(spare)
+
+    def _boot(self, guest: Guest, layout: Layout) -> None:
+        """Start the interpreter where no image fits; what that prints is not the script's."""
+        guest.stdout, guest.stderr = OutputStream(0), OutputStream(0)
+        outcome = guest.turn(boot_source(layout, "core"), fuel=_BOOT_FUEL)
+        if not isinstance(outcome, Returned) or outcome.value != 0:
+            raise SandboxExecutionError(
+                f"the interpreter could not be started under these limits ({outcome}); "
+                "a larger memory_bytes may help"
+            )
+        guest.stdout, guest.stderr = self.stdout, self.stderr
+
+    def _take_spare(self, program: Program, settings: GuestSettings, image: Image | None) -> Spare:
+        spare, self.spare = self.spare, None
+        if spare is not None:
+            if spare.workspace == self.workspace.identity and spare.settings == settings:
+                spare.wait()
+                spare.guest.stdout, spare.guest.stderr = self.stdout, self.stderr
+                spare.guest.journal = self.journal
+                spare.guest.world = VirtualWorld.seeded(self.policy.seed)
+                return spare
+            spare.close()
+        state = None if image is None else strategy()(image, image.size)
+        guest = self._guest(program, settings, state)
+        return Spare(guest, settings, state, self.workspace.identity)
+
+    def _keep_spare(self, spare: Spare) -> None:
+        """Keep the instance for the next run if nothing tells it from a new one.
+
+        The linear memory is the whole state of a guest at rest: with every page it wrote put
+        back, and no descriptor opened or closed, the next script finds a fresh interpreter.
+        """
+        guest, state = spare.guest, spare.state
+        if (
+            state is None
+            or guest.is_dead
+            or guest.memory.size != state.size
+            or not guest.wasi.is_as_new
+        ):
+            spare.close()
+            return
+        spare.clear()
+        self.spare = spare
+
+    def drop_spare(self) -> None:
+        """Free the instance that was kept."""
+        spare, self.spare = self.spare, None
+        if spare is not None:
+            spare.close()
+
+    def command(self, program: Program, *, setup: bool) -> None:
+        """Run a CPython that starts from nothing and ends with the script."""
+        policy = self.policy
+        mounts = [Mount(self.workspace.root, policy.guest_mount_path, is_workspace=True)]
+        data = data_folder(policy)
+        if data is not None:
+            mounts.append(Mount(data, policy.guest_data_path or "/data"))
+        env = dict(policy.env)
+        if setup:
+            folders = [mount.guest for mount in mounts]
+            env.setdefault("PYTHONPATH", ":".join(f"{folder}/site-packages" for folder in folders))
+        mounts.append(root_mount(*(mount.guest for mount in mounts)))
+        script = f"{policy.guest_mount_path}/{USER_CODE}"
+        settings = GuestSettings(
+            mounts=tuple(mounts),
+            memory_bytes=policy.memory_bytes,
+            argv=("python", "-X", "utf8", script, *policy.argv[2:]),
+            env=tuple(env.items()),
+            virtual=policy.deterministic,
+        )
+        # A command starts its interpreter with the same fuel that runs the script: there is no
+        # moment in between at which the two could be told apart.
+        self.fuel.in_user_code = True
+        with self._guest(program, settings, None) as guest:
+            self.outcome = guest.start(fuel=policy.fuel_budget, timeout=policy.timeout_seconds)
+            self.fuel.settle(guest.fuel)
+            self._after(guest)
+        code_of = self.outcome.code if isinstance(self.outcome, Exited) else 0
+        self.reply = {"exit_code": code_of, "error": None}
+
+    def _guest(
+        self, program: Program, settings: GuestSettings, state: CommittedMemory | None
+    ) -> Guest:
+        return Guest(
+            program,
+            settings,
+            stdout=self.stdout,
+            stderr=self.stderr,
+            journal=self.journal,
+            state=state,
+            rest=AtRest(VirtualWorld.seeded(self.policy.seed)),
+        )
+
+    def _after(self, guest: Guest) -> None:
+        self.memory_bytes = guest.memory.size
+        self.guest_seconds = guest.guest_seconds
+        if guest.failure is not None:
+            raise SandboxExecutionError(
+                f"the host failed while it served the guest: {guest.failure!r}"
+            ) from guest.failure
+
+    def result(self, seconds: float) -> SandboxResult:
+        """Everything that is known about the run."""
+        limit = limit_of(self.outcome, self.memory_bytes, self.policy)
+        stdout, stderr = self.stdout.finish(), self.stderr.finish()
+        exit_code, error = self._ending(limit)
+        if limit is Limit.NONE and error is not None and is_out_of_memory(error):
+            limit = Limit.MEMORY
+        if limit is Limit.NONE and self.journal.quota_hit and exit_code:
+            limit = Limit.WORKSPACE
+        message = None
+        if limit is not Limit.NONE:
+            message = texts.limit_message(limit, self.policy)
+        elif isinstance(self.outcome, Trapped):
+            message = f"Aborted: {texts.ABORTED} ({self.outcome.message})"
+        elif self.reply is None and isinstance(self.outcome, Returned):
+            message = f"SandboxError: {texts.NO_END}"
+        if message is not None:
+            said = ("" if not stderr or stderr.endswith("\n") else "\n") + message + "\n"
+            stderr += said
+            if self._on_event is not None:
+                self._on_event(StreamEvent("stderr", said))
+        changes = [c for c in file_changes(self.journal.changes()) if c.path != USER_CODE]
+        by_kind: dict[str, list[str]] = {"created": [], "modified": [], "deleted": []}
+        for change in changes:
+            by_kind[change.change].append(change.path)
+        return SandboxResult.model_construct(
+            success=exit_code == 0 and limit is Limit.NONE,
+            stdout=stdout,
+            stderr=stderr,
+            exit_code=exit_code,
+            fuel_consumed=self.fuel.user_consumed,
+            fuel_overhead=self.fuel.shell_consumed,
+            memory_used_bytes=self.memory_bytes,
+            memory_peak_bytes=self.memory_bytes,
+            duration_ms=seconds * 1000,
+            guest_ms=self.guest_seconds * 1000,
+            files_created=by_kind["created"],
+            files_modified=by_kind["modified"],
+            files_deleted=by_kind["deleted"],
+            files=changes,
+            workspace_path=str(self.workspace.root),
+            limit=limit,
+            stdout_bytes=self.stdout.written,
+            stderr_bytes=self.stderr.written,
+            stdout_truncated=self.stdout.truncated,
+            stderr_truncated=self.stderr.truncated,
+            error=error,
+            metadata=self._metadata(exit_code, limit),
+        )
+
+    def _metadata(self, exit_code: int, limit: Limit) -> dict[str, Any]:
+        """Plain facts under the names that tools around sandboxes look for."""
+        trapped = isinstance(self.outcome, Trapped)
+        return {
+            "runtime": RuntimeType.PYTHON.value,
+            "exit_code": exit_code,
+            "memory_pages": self.memory_bytes // WASM_PAGE_BYTES,
+            "trapped": trapped,
+            "stdout_truncated": self.stdout.truncated,
+            "stderr_truncated": self.stderr.truncated,
+            **({"trap_reason": _TRAP_REASONS.get(limit, "trap")} if trapped else {}),
+        }
+
+    def _ending(self, limit: Limit) -> tuple[int, CellError | None]:
+        """The exit code, and the exception that ended the script."""
+        if isinstance(self.outcome, Exited):
+            return self.outcome.code, None
+        if isinstance(self.outcome, Trapped):
+            return (130 if limit is Limit.INTERRUPTED else 1), None
+        if self.reply is None:
+            return 1, CellError.model_construct(name="SandboxError", value=texts.NO_END)
+        exit_code, name, value = (
+            self.reply.get(field) for field in ("exit_code", "error", "value")
+        )
+        error = None
+        if isinstance(name, str) and name:
+            text = value[:2_000] if isinstance(value, str) else ""
+            error = CellError.model_construct(name=plain_text(name[:200]), value=plain_text(text))
+        return exit_code if isinstance(exit_code, int) and abs(exit_code) < 2**31 else 1, error
