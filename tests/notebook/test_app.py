@@ -472,7 +472,7 @@ def test_only_tcp_ports_are_opened_for_it(tmp_path: Path) -> None:
 def test_what_was_handed_down_is_taken_over_once(monkeypatch: pytest.MonkeyPatch) -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         os.set_inheritable(server.fileno(), True)
-        named = listeners.as_environment({"shell_port": server})
+        named = listeners.as_environment({"shell_port": server.fileno()})
         monkeypatch.setenv(listeners.ENV_LISTENERS, named[listeners.ENV_LISTENERS])
         ports = {"shell_port": server.getsockname()[1]}
         assert listeners.inherited(ports) == {"shell_port": server.fileno()}

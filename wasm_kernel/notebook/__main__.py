@@ -13,6 +13,9 @@ from pathlib import Path
 HISTORY_IN_MEMORY = "--HistoryManager.hist_file=:memory:"
 """What nbclient asks of every kernel, and so do papermill and nbconvert; here it is always so."""
 
+SPARE_OPTION = "--spare"
+"""For a process that is to wait: a server passes what it will be told its launch by."""
+
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Start the kernel; what a sandbox kernel has no use for is kept from being imported."""
@@ -26,6 +29,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     # The kernel takes it when it listens; until then it would end the process.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     options = parse(sys.argv[1:] if arguments is None else arguments)
+    if options.spare is not None:
+        from wasm_kernel.notebook.waiting import wait_for_launch
+
+        options = parse(wait_for_launch(options.spare))
     logging.basicConfig(format="[%(name)s] %(levelname)s %(message)s", level=options.log_level)
 
     import zmq
@@ -73,6 +80,7 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
     parser.add_argument(
         "--debug", dest="log_level", action="store_const", const="DEBUG", help="log everything"
     )
+    parser.add_argument(SPARE_OPTION, type=int, metavar="DESCRIPTOR", help=argparse.SUPPRESS)
     options, unknown = parser.parse_known_args(arguments)
     options.log_level = options.log_level.upper()
     if options.log_level not in logging.getLevelNamesMapping():

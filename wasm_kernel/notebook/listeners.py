@@ -50,10 +50,9 @@ def _listener(ip: str, port: int) -> socket.socket:
     return listener
 
 
-def as_environment(listeners: Mapping[str, socket.socket]) -> dict[str, str]:
+def as_environment(descriptors: Mapping[str, int]) -> dict[str, str]:
     """The variable by which the kernel learns of what it inherits."""
-    named = (f"{name}={listener.fileno()}" for name, listener in listeners.items())
-    return {ENV_LISTENERS: " ".join(named)}
+    return {ENV_LISTENERS: " ".join(f"{name}={number}" for name, number in descriptors.items())}
 
 
 def inherited(ports: Mapping[str, int]) -> dict[str, int]:

@@ -15,6 +15,8 @@ ENV_POLICY = "WASM_KERNEL_POLICY"
 ENV_WORKSPACE = "WASM_KERNEL_WORKSPACE"
 ENV_DATA = "WASM_KERNEL_DATA"
 ENV_METRICS = "WASM_KERNEL_METRICS"
+ENV_SPARE = "WASM_KERNEL_SPARE"
+"""``off``: a server keeps no process ready for the next kernel."""
 
 METRICS_MODES = ("auto", "on", "off", "problems")
 """``auto`` shows metrics where a person looks at a notebook, and not to tools that compare it."""
