@@ -22,7 +22,7 @@ from wasm_kernel.host.guest import Guest, Returned, TrapKind, Trapped
 from wasm_kernel.host.mapped import strategy
 from wasm_kernel.host.memory import GuestMemory
 from wasm_kernel.host.workspace import Workspace
-from wasm_kernel.runtimes.python import conversation, sandbox
+from wasm_kernel.runtimes.python import conversation, one_shot
 
 from .conftest import Canary, Runner
 from .guest_code import ATTEMPT, SEND, attempts, done
@@ -269,7 +269,7 @@ def work(rounds):
 @pytest.fixture
 def small_allowance(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """The shell's allowance is as small as the user's budget, to keep the tests short."""
-    monkeypatch.setattr(sandbox, "ONE_SHOT_OVERHEAD_FUEL", ALLOWANCE)
+    monkeypatch.setattr(one_shot, "OVERHEAD_FUEL", ALLOWANCE)
     yield
 
 

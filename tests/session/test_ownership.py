@@ -9,6 +9,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -427,16 +428,20 @@ def test_what_is_dropped_without_being_closed_is_freed(
         sandbox = create_sandbox(workspace=tmp_path / "sandbox")
         assert sandbox.execute("print(1)").stdout == "1\n"
 
-    def use_often(times: int) -> tuple[int, int]:
+    def use_often(times: int) -> int:
         for _ in range(times):
             use()
         gc.collect()
-        return descriptors(), len(list(undo_folder.glob("wasm-kernel-undo-*")))
+        return descriptors()
 
-    before, _ = use_often(3)
-    after, undo_folders = use_often(12)
-    assert after <= before + 3  # a few instances are kept for whoever runs next
-    assert undo_folders == 0
+    before = use_often(3)
+    after = use_often(12)
+    end = time.monotonic() + HANG_GUARD_SECONDS
+    # A few instances are kept for whoever runs next, and a thread that is about to wait again holds
+    # what it did last.
+    while after > before + 3 or list(undo_folder.glob("wasm-kernel-undo-*")):
+        assert time.monotonic() < end
+        after = use_often(1)
 
 
 def test_a_session_whose_commit_failed_is_lost_and_can_be_closed(
