@@ -74,7 +74,7 @@ PANELS = {
     "fresh": ("fresh.print", "fresh.busy", "fresh.numpy", "fresh.pandas"),
     "cold": ("cold.print", "cold.pandas"),
     "cell": ("cell.api", "session.first"),
-    "kernel": ("kernel.start", "kernel.pandas", "cell.kernel"),
+    "kernel": ("kernel.start", "kernel.pandas", "kernel.next", "cell.kernel"),
     "memory": ("memory.private",),
 }
 GROWTH = (

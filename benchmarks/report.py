@@ -47,7 +47,10 @@ COMPARISONS = (
     ),
     ("Cold starts", ("cold.print", "cold.pandas")),
     ("Live sessions", ("cell.api", "session.first")),
-    ("The kernel", ("kernel.start", "kernel.pandas", "kernel.listening", "cell.kernel")),
+    (
+        "The kernel",
+        ("kernel.start", "kernel.pandas", "kernel.listening", "kernel.next", "cell.kernel"),
+    ),
     ("Memory", ("memory.private", "memory.share")),
 )
 OWN = {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from pathlib import Path
 
 PRIVATE = ("Private_Clean", "Private_Dirty")
@@ -60,3 +61,15 @@ def counts() -> dict[str, int]:
         "threads": len(list(Path("/proc/self/task").iterdir())),
         "mappings": len(Path("/proc/self/maps").read_text().splitlines()),
     }
+
+
+def is_at_rest(pid: int, seconds: float = 0.3) -> bool:
+    """Whether a process waits for something, and has used no processor for some time."""
+    before = _processor_ticks(pid)
+    time.sleep(seconds)
+    return _processor_ticks(pid) == before
+
+
+def _processor_ticks(pid: int) -> int:
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return int(fields[11]) + int(fields[12])
