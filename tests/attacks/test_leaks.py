@@ -121,12 +121,33 @@ def test_the_compiling_child_imports_nothing_from_the_workspace(
     assert "success True" in printed
 
 
-def test_control_a_host_that_imports_from_the_workspace_is_noticed(
+def test_the_fetching_child_imports_nothing_from_the_workspace(
     run: Runner, workspace: Path, tmp_path: Path
 ) -> None:
     marker = tmp_path / "imported"
     plant(run, marker)
-    host_process(workspace, code="import json")
+    code = (
+        "from wasm_kernel.runtimes.python import fetching\n"
+        "try:\n    fetching.fetch()\nexcept Exception as error:\n    print('said', error)"
+    )
+    private = tmp_path / "cache"
+    private.mkdir(mode=0o700)
+    # pip begins, and finds that it may ask nobody.
+    env = {"WASM_KERNEL_CACHE_DIR": str(private), "PIP_NO_INDEX": "1"}
+    printed = host_process(workspace, "-P", code=code, **env)
+    assert "pip could not download" in printed, printed
+    assert not marker.exists(), marker.read_text()
+
+
+@pytest.mark.parametrize("arguments", [("-c", "import json"), ("-m", "pip", "--version")])
+def test_control_a_host_that_imports_from_the_workspace_is_noticed(
+    run: Runner, workspace: Path, tmp_path: Path, arguments: tuple[str, ...]
+) -> None:
+    marker = tmp_path / "imported"
+    plant(run, marker)
+    subprocess.run(
+        [sys.executable, *arguments], cwd=workspace, capture_output=True, timeout=300, check=False
+    )
     assert marker.exists()
 
 

