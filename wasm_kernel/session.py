@@ -22,7 +22,7 @@ from wasm_kernel.core.errors import (
 )
 from wasm_kernel.core.events import OnEvent
 from wasm_kernel.core.logging import SandboxLogger
-from wasm_kernel.core.models import CellError, ExecutionPolicy, Limit, SandboxResult
+from wasm_kernel.core.models import CellError, ExecutionPolicy, FileChange, Limit, SandboxResult
 from wasm_kernel.core.policies import NOTEBOOK_POLICY
 from wasm_kernel.core.units import format_bytes
 from wasm_kernel.host import descriptors, parked
@@ -38,7 +38,7 @@ from wasm_kernel.host.world import VirtualWorld
 from wasm_kernel.runtimes.python import artifacts, decoding, values
 from wasm_kernel.runtimes.python.conversation import OVERHEAD_FUEL, Fuel
 from wasm_kernel.runtimes.python.image import HEADROOM_BYTES, Layout, ensure_image
-from wasm_kernel.runtimes.python.inputs import check_code
+from wasm_kernel.runtimes.python.inputs import check_code, data_path
 from wasm_kernel.runtimes.python.live import Answer, LiveInterpreter
 from wasm_kernel.runtimes.python.outcomes import (
     file_changes,
@@ -58,6 +58,17 @@ QUESTION_FUEL = 30_000_000_000
 
 QUESTION_SECONDS = 20.0
 """How long one may take: an object that sleeps when it is looked at would hold up every cell."""
+
+_FIXED = (
+    "guest_mount_path",
+    "guest_data_path",
+    "mount_data_dir",
+    "deterministic",
+    "env",
+    "argv",
+    "seed",
+)
+"""What a guest is given when it begins: a live session has it already."""
 
 _SAVED_FORMAT = 1
 _REASON_MAX = 1000
@@ -87,7 +98,7 @@ class Session:
             raise SandboxExecutionError(
                 f"a session starts from the notebook image, not from {image!r}"
             )
-        layout = Layout(binary, policy.guest_mount_path, policy.guest_data_path or "/data")
+        layout = Layout(binary, policy.guest_mount_path, data_path(policy))
         started_from = ensure_image(program, layout, image)
         if started_from.size + HEADROOM_BYTES > policy.memory_bytes:
             needed = format_bytes(started_from.size + HEADROOM_BYTES)
@@ -188,6 +199,13 @@ class Session:
                 timeout=self.policy.timeout_seconds,
                 max_bytes=self.policy.display_max_bytes + (64 << 20),
             )
+            is_kept = answer.is_sound and answer.failure is None
+            changes, lost = [], []
+            if is_kept:
+                changes = self._keep_cell(answer, journal)
+            else:
+                self._live.forget()
+                lost = journal.rollback()
         result = SandboxResult.model_construct(
             success=False,
             workspace_path=str(self._folder.root),
@@ -199,24 +217,34 @@ class Session:
             stdout_bytes=outputs.stdout.written,
             stderr_bytes=outputs.stderr.written,
         )
-        if answer.is_sound and answer.failure is None:
-            self._commit(result, answer, journal, outputs)
+        if is_kept:
+            self._tell_kept(result, answer, journal, outputs, changes)
         else:
-            self._roll_back(result, answer, journal, outputs, fuel)
+            self._tell_rolled_back(result, answer, outputs, fuel, lost)
         result.stdout, result.stderr = outputs.stdout.finish(), outputs.stderr.finish()
         result.stdout_truncated = outputs.stdout.truncated
         result.stderr_truncated = outputs.stderr.truncated
         return result
 
-    def _commit(
-        self, result: SandboxResult, answer: Answer, journal: Journal, outputs: CellOutputs
+    def _keep_cell(self, answer: Answer, journal: Journal) -> list[FileChange]:
+        """Commit the cell; returns what it did to files."""
+        assert answer.reply is not None
+        changes = file_changes(journal.changes())
+        journal.seal()
+        count = answer.reply.header.get("execution_count")
+        self._keep(journal, count if isinstance(count, int) and 0 <= count < 2**31 else None)
+        return changes
+
+    def _tell_kept(
+        self,
+        result: SandboxResult,
+        answer: Answer,
+        journal: Journal,
+        outputs: CellOutputs,
+        changes: list[FileChange],
     ) -> None:
         assert answer.reply is not None
         reply = answer.reply.header
-        changes = file_changes(journal.changes())
-        journal.seal()
-        count = reply.get("execution_count")
-        self._keep(journal, count if isinstance(count, int) and 0 <= count < 2**31 else None)
         result.execution_count = self.execution_count
         result.files = changes
         for change in changes:
@@ -239,16 +267,14 @@ class Session:
             "not_restorable": sorted(set(journal.unrestorable)),
         }
 
-    def _roll_back(
+    def _tell_rolled_back(
         self,
         result: SandboxResult,
         answer: Answer,
-        journal: Journal,
         outputs: CellOutputs,
         fuel: Fuel,
+        lost: list[str],
     ) -> None:
-        self._live.forget()
-        lost = journal.rollback()
         result.rolled_back = True
         result.limit = limit_of(answer.outcome, answer.memory_bytes, self.policy)
         result.exit_code = 130 if result.limit is Limit.INTERRUPTED else 1
@@ -403,7 +429,7 @@ class Session:
                 raise
             twin._image, twin.logger = self._image, self.logger
             twin.execution_count = self.execution_count
-            twin._live.resume(self._live.rest, {} if self._live.is_started else None)
+            twin._live.resume(self._live.rest, self._live.handed_on)
             return twin
 
     def save(self, path: str | Path) -> int:
@@ -414,7 +440,7 @@ class Session:
                 "image": self._image,
                 "image_key": self._live.memory.image.key,
                 "execution_count": self.execution_count,
-                "started": self._live.is_started,
+                "started": self._live.handed_on is not None,
                 "world": dict(vars(self._live.rest.world)),
                 "descriptors": descriptors.to_json(self._live.rest.descriptors),
             }
@@ -471,18 +497,17 @@ class Session:
     def change_policy(self, policy: ExecutionPolicy) -> None:
         """Go on under other limits; open cells are not affected, there are none."""
         with self._entered():
-            fixed = ("guest_mount_path", "guest_data_path", "mount_data_dir", "deterministic")
-            changed = [n for n in fixed if getattr(policy, n) != getattr(self.policy, n)]
+            changed = [n for n in _FIXED if getattr(policy, n) != getattr(self.policy, n)]
             if changed:
                 raise SandboxExecutionError(f"{changed[0]} cannot be changed in a live session")
             if policy.memory_bytes < self._live.memory.size:
                 raise SandboxExecutionError(
                     f"the session already has {format_bytes(self._live.memory.size)} of memory"
                 )
+            self._live.change_policy(policy)
             self.policy = policy
             self._quota.max_bytes = policy.workspace_max_bytes
             self._quota.max_files = policy.workspace_max_files
-            self._live.change_policy(policy)
 
     # Ownership.
 
@@ -543,17 +568,23 @@ class Session:
         with self._entered():
             with self._transaction() as journal:
                 answer = self._request(request, [], timeout, journal)
-            journal.rollback()
-            self._live.take_back(is_sound=answer.is_sound)
+                journal.rollback()
+                self._live.take_back(is_sound=answer.is_sound)
             return answer
 
     @contextlib.contextmanager
     def _transaction(self) -> Iterator[Journal]:
-        """The journal of a request; nothing of it stays where an exception ends the request."""
+        """The journal of a request; nothing of it stays where an exception ends the request.
+
+        Whether that was kept or taken back is decided before it ends: no other request may find
+        a guest of which that is open.
+        """
         journal = Journal(self._folder, self._quota, self._preimages)
         try:
             yield journal
         except BaseException:
+            # A commit that was begun cannot be taken back any more: its pages are being written.
+            self._is_lost = self._live.is_committing
             self._live.forget()
             journal.rollback()
             raise

@@ -31,7 +31,6 @@ GROW = {
     "allocate": "os.posix_fallocate(os.open(new(), os.O_RDWR), 0, 1 << 40)",
     "append": "f = open(new(), 'ab', 0)\nfor _ in range(40): f.write(bytes(100_000))",
     "one write": "os.write(os.open(new(), os.O_RDWR), bytes(20_000_000))",
-    "writev": "os.writev(os.open(new(), os.O_RDWR), [bytes(5_000_000)] * 4)",
     "many files": "for _ in range(40): open(new(), 'wb').write(bytes(100_000))",
     "two descriptors": (
         "a, b = [os.open(new('same'), os.O_RDWR) for _ in 'ab']\n"
@@ -96,6 +95,46 @@ def test_the_workspace_never_holds_more_bytes_than_its_quota(
 def test_control_a_larger_quota_lets_the_files_grow(run: Runner, workspace: Path, how: str) -> None:
     run(grow(how), workspace_max_bytes=1 << 42)
     assert held(workspace) > MEGABYTE
+
+
+OVERWRITE = {
+    "write": "os.write(file, data)",
+    "pwrite": "os.pwrite(file, data, 0)",
+}
+
+
+@pytest.mark.parametrize("how", OVERWRITE)
+def test_a_write_that_is_too_large_changes_nothing(run: Runner, workspace: Path, how: str) -> None:
+    """It is refused, not done and cut back: the disk is not filled on the way."""
+    result = run(
+        f"""
+import os
+open("full", "wb").write(b"a" * 900_000)
+file, data = os.open("full", os.O_RDWR), b"b" * 20_000_000
+try:
+    {OVERWRITE[how]}
+except OSError as error:
+    print(error)
+""",
+        workspace_max_bytes=MEGABYTE,
+    )
+    assert "quota" in result.stdout.lower()
+    assert (workspace / "full").read_bytes() == b"a" * 900_000
+
+
+@pytest.mark.parametrize("how", OVERWRITE)
+def test_a_full_workspace_can_be_overwritten(run: Runner, workspace: Path, how: str) -> None:
+    result = run(
+        f"""
+import os
+open("full", "wb").write(b"a" * 900_000)
+file, data = os.open("full", os.O_RDWR), b"b" * 900_000
+{OVERWRITE[how]}
+""",
+        workspace_max_bytes=MEGABYTE,
+    )
+    assert result.success, result.stderr
+    assert (workspace / "full").read_bytes() == b"b" * 900_000
 
 
 WRITE_UNSEEN = {

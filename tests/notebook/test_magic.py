@@ -454,6 +454,16 @@ def test_a_display_is_updated(host: HostShell) -> None:
     assert ran.texts == ["'first'", "'second'"]
 
 
+def test_a_place_for_later_displays_is_empty(host: HostShell) -> None:
+    ran = cell(
+        host, "",
+        "from IPython.display import display\n"
+        "place = display(display_id=True)\nplace.update('filled')",
+    )  # fmt: skip
+    assert ran.texts[1:] == ["'filled'"]
+    assert "no form that is safe" not in ran.texts[0] + ran.stderr
+
+
 def test_outputs_are_cleared(host: HostShell) -> None:
     ran = cell(
         host, "",

@@ -1440,6 +1440,27 @@ def test_instance_is_reused_after_an_ordinary_run(make_sandbox: MakeSandbox) -> 
         assert spare_of(sandbox).guest is guest, code
 
 
+def test_instance_is_not_reused_for_another_data_folder_of_the_same_name(
+    make_sandbox: MakeSandbox, tmp_path: Path
+) -> None:
+    data = tmp_path / "data"
+    data.mkdir()
+    sandbox = make_sandbox(mount_data_dir=str(data))
+    assert value_of(sandbox.execute("import os; print(os.listdir('/data'))")) == []
+    data.rename(tmp_path / "old")
+    data.mkdir()
+    (data / "new.csv").touch()
+    assert value_of(sandbox.execute("import os; print(os.listdir('/data'))")) == ["new.csv"]
+
+
+def test_the_workspace_can_be_where_data_would_be(
+    make_sandbox: MakeSandbox, workspace: Path
+) -> None:
+    sandbox = make_sandbox(guest_mount_path="/data")
+    assert sandbox.execute("open('/data/made', 'w').close()").files_created == ["made"]
+    assert (workspace / "made").exists()
+
+
 def test_a_run_does_not_wait_for_the_last_one_to_be_cleared(make_sandbox: MakeSandbox) -> None:
     """Two instances take turns, and there are never more of them."""
     sandbox = make_sandbox()

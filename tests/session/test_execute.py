@@ -7,11 +7,12 @@ import json
 import re
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from ipykernel.compiler import get_file_name
 
-from wasm_kernel import Limit, Session
+from wasm_kernel import Limit, SandboxExecutionError, Session
 from wasm_kernel import session as session_module
 from wasm_kernel.core.events import (
     ClearEvent,
@@ -741,6 +742,23 @@ def test_the_environment_is_the_policys(
     session = make_session(env={"COLOUR": "blue"})
     code = "import os\nos.environ['COLOUR'], os.environ['USER'], os.environ['PATH']"
     assert cell(session, code).value == "('blue', 'user', '/usr/local/bin:/usr/bin:/bin')"
+
+
+@pytest.mark.parametrize(
+    "change", [{"env": {"COLOUR": "blue"}}, {"argv": ["python", "x"]}, {"seed": 1}]
+)
+def test_what_a_guest_has_from_its_beginning_cannot_be_changed(
+    session: Session, change: dict[str, Any]
+) -> None:
+    with pytest.raises(SandboxExecutionError, match="cannot be changed in a live session"):
+        session.change_policy(session.policy.replace(**change))
+
+
+def test_a_file_in_the_place_of_stdout_gets_what_is_written(session: Session) -> None:
+    session.execute("import os\nos.close(1)\nnumber = os.open('text', os.O_RDWR | os.O_CREAT)")
+    ran = session.execute("import sys\nwritten = os.write(number, b'kept')\nnumber")
+    assert ran.stdout == ""
+    assert (session.workspace / "text").read_bytes() == b"kept"
 
 
 def test_modules_of_the_workspace_can_be_imported(session: Session, cell: RunCell) -> None:

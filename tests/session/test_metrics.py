@@ -232,6 +232,34 @@ def test_determinism_survives_rollback_and_undo(make_session: MakeSession, tmp_p
     assert [row[0:1] + row[3:] for row in found] == [row[0:1] + row[3:] for row in expected]
 
 
+def test_determinism_survives_questions(make_session: MakeSession, tmp_path: Path) -> None:
+    plain = make_session(workspace=tmp_path / "plain", deterministic=True)
+    asked = make_session(workspace=tmp_path / "asked", deterministic=True)
+    chance = """
+import os, time
+class Chance:
+    def __dir__(self):
+        return [time.ctime(), str(os.urandom(8))]
+chance = Chance()
+"""
+    played(plain, [chance])
+    played(asked, [chance])
+    for code in CHANCE[:4]:
+        expected = played(plain, [code])
+        asked.complete("chance.")
+        found = played(asked, [code])
+        assert [row[3:] for row in found] == [row[3:] for row in expected]
+
+
+def test_a_question_leaves_an_open_file_where_it_is(session: Session) -> None:
+    session.execute("open('text', 'w').write('0123456789')")
+    session.execute("file = open('text'); first = file.buffer.raw.read(2)")
+    session.execute("class Reader:\n    def __dir__(self):\n        return file.buffer.raw.read(3)")
+    session.execute("reader = Reader()")
+    session.complete("reader.")
+    assert session.execute("print(first, file.buffer.raw.read(2))").stdout == "b'01' b'23'\n"
+
+
 def test_listings_are_sorted_after_the_first_cell_was_undone(make_session: MakeSession) -> None:
     session = make_session(deterministic=True)
     for name in "qwertyuiopasdfghjkl":

@@ -319,6 +319,16 @@ def test_a_fork_outlives_its_origin(make_session: MakeSession, cell: RunCell) ->
         assert grandchild.execution_count == 2 and fork.execution_count == 2
 
 
+def test_a_fork_of_a_fork_keeps_what_cells_did_to_the_environment(
+    make_session: MakeSession, cell: RunCell
+) -> None:
+    session = make_session(env={"GIVEN": "by the policy"})
+    cell(session, "import os\nos.environ['GIVEN'] = 'by a cell'")
+    with session.fork() as fork, fork.fork() as grandchild:
+        for one in (grandchild, fork):
+            assert cell(one, "os.environ['GIVEN']").value == "'by a cell'"
+
+
 def test_a_fork_has_no_past_to_undo(session: Session, cell: RunCell) -> None:
     cell(session, "x = 1")
     session.checkpoint("one")

@@ -209,7 +209,11 @@ def is_sealed(path: Path) -> bool:
         return False
     if manifest.get("mtime_ns") == found.st_mtime_ns:
         return True
-    return manifest.get("sha256") == sha256_file(path)
+    if manifest.get("sha256") != sha256_file(path):
+        return False
+    with contextlib.suppress(OSError):  # a cache that cannot be written is hashed each time
+        write_json(manifest_of(path), {**manifest, "mtime_ns": found.st_mtime_ns})
+    return True
 
 
 def prune(folder: Path, *, days: float = 30.0) -> None:

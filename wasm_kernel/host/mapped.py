@@ -7,6 +7,7 @@ import mmap
 import os
 import re
 import sys
+import threading
 import weakref
 
 from wasm_kernel.host import differ
@@ -30,22 +31,25 @@ class _Mappings:
     """What one session uses of the mappings that all sessions of the process may have."""
 
     left = MAPPINGS_MAX
+    _lock = threading.Lock()
 
     def __init__(self) -> None:
         self._used = 0
 
     def take(self) -> bool:
         """Use the two that a run of its own costs; whether there were any left."""
-        if _Mappings.left <= 0:
-            return False
-        _Mappings.left -= 2
-        self._used += 2
+        with self._lock:
+            if _Mappings.left <= 0:
+                return False
+            _Mappings.left -= 2
+            self._used += 2
         return True
 
     def give_back(self) -> None:
         """Use none any more."""
-        _Mappings.left += self._used
-        self._used = 0
+        with self._lock:
+            _Mappings.left += self._used
+            self._used = 0
 
 
 class MappedMemory(CommittedMemory):
@@ -87,13 +91,17 @@ class MappedMemory(CommittedMemory):
         memory.grow_to(self.size)
         self._load_image(memory)
         memory.moved = bytearray(len(self._flags))
+        self._mappings.give_back()
         for first, last in self._runs():
             # The backing has all of them: where some pages come from there, their neighbours do
             # too, since each run of its own would be a mapping of its own.
-            if self._flags.find(self._MAPPED, first, last) >= 0:
+            if self._flags.find(self._MAPPED, first, last) < 0:
+                self._copy(self._address, memory.base, first, last)
+            elif self._mappings.take():
                 self._map_backing(memory, first, last)
             else:
                 self._copy(self._address, memory.base, first, last)
+                self._flag(first, last, self._RESIDENT)
 
     def _load_image(self, memory: GuestMemory) -> None:
         size = min(self.image.size, self.size)

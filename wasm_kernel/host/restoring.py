@@ -51,10 +51,14 @@ def restore(workspace: Workspace, path: str, slot: Path, found: os.stat_result) 
     """Put kept bytes back, in place where the file still is, with its mode and times."""
     import shutil
 
-    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC
     mode = stat.S_IMODE(found.st_mode)
-    descriptor = workspace.open(path, flags, mode)
+    descriptor = workspace.open(path, os.O_WRONLY | os.O_CREAT, mode)
     with slot.open("rb") as source, os.fdopen(descriptor, "wb") as target:
-        os.fchmod(target.fileno(), mode)
+        size = os.fstat(source.fileno()).st_size
+        if size and hasattr(os, "posix_fallocate"):
+            # On a full disk the file stays as the cell left it, and is not cut to nothing.
+            os.posix_fallocate(descriptor, 0, size)
+        os.fchmod(descriptor, mode)
         shutil.copyfileobj(source, target, 1 << 20)
+        target.truncate(size)
     utime(workspace, path, (found.st_atime_ns, found.st_mtime_ns))

@@ -24,17 +24,22 @@ class Task(Generic[T]):
     """One call handed to a guest thread."""
 
     def __init__(self, call: Callable[[], T]) -> None:
-        self._call = call
+        self._calls = [call]
         self._value: T | None = None
         self._error: BaseException | None = None
         self.done = threading.Event()
 
-    def run(self) -> None:
-        """Make the call; its end is for the thread to announce."""
+    def run(self) -> bool:
+        """Make the call, once; whether it was this time. Its end is for the thread to announce."""
         try:
-            self._value = self._call()
+            call = self._calls.pop()
+        except IndexError:
+            return False
+        try:
+            self._value = call()
         except BaseException as error:
             self._error = error
+        return True
 
     def result(self) -> T:
         """What the call returned or raised, when it has ended."""
@@ -61,12 +66,17 @@ class GuestThreads:
         either way this waits for the call to end, so a guest is never left running behind.
         """
         limit = None if timeout is None else min(timeout, threading.TIMEOUT_MAX)
-        task = self.start(call)
+        task = Task(call)
+        is_submitted = False
         cause = ""
         interrupted: BaseException | None = None
         while not task.done.is_set():
             # In here from the first line to the last: an impatient Ctrl-C comes more than once.
             try:
+                if not is_submitted:
+                    # Again after a Ctrl-C in the middle of it: the call is made once all the same.
+                    self._submit(task)
+                    is_submitted = True
                 if cause:
                     stop(cause)
                     task.done.wait()
@@ -81,13 +91,16 @@ class GuestThreads:
     def start(self, call: Callable[[], T]) -> Task[T]:
         """Begin ``call`` on a guest thread."""
         task = Task(call)
+        self._submit(task)
+        return task
+
+    def _submit(self, task: Task[Any]) -> None:
         with self._lock:
             if self._free:
                 self._free -= 1
             else:
                 self._add_thread()
         self._tasks.put(task)
-        return task
 
     def _add_thread(self) -> None:
         before = threading.stack_size(_STACK_BYTES)
@@ -107,10 +120,11 @@ class GuestThreads:
                         continue
                     self._free -= 1
                     return
-            task.run()
+            is_done = task.run()
             with self._lock:
                 self._free += 1
-            task.done.set()
+            if is_done:
+                task.done.set()
             del task
 
 

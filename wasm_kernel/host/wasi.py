@@ -50,8 +50,11 @@ _DEPTH_MAX = 64
 _OPEN_MAX = 256
 _SCRATCH = 4096
 _IOVECS_MAX = 1024
+_SMALL_WRITE_BYTES = 65_536
+"""What a write may have to be found too large only afterwards."""
 _SUBSCRIPTIONS_MAX = 1024
 _O_CREAT, _O_DIRECTORY, _O_EXCL, _O_TRUNC = 1, 2, 4, 8
+_FD_APPEND = 1
 _RIGHT_READ = 1 << 1
 _RIGHTS_WRITE = (1 << 6) | (1 << 8) | (1 << 22)
 
@@ -79,7 +82,7 @@ class WasiGuard:
     # Output and files.
 
     def fd_write(self, descriptor: int, vectors: int, count: int, written: int) -> int:
-        if descriptor in (1, 2):
+        if descriptor in (1, 2) and descriptor not in self._open:
             stream = self._guest.stdout if descriptor == 1 else self._guest.stderr
             data, total = self._gather(unsigned(vectors), unsigned(count), stream.room)
             stream.write(data, total)
@@ -96,7 +99,7 @@ class WasiGuard:
     ) -> int:
         if self._discards(descriptor):
             return self._discard(vectors, count, written)
-        path = self._before_write(descriptor, unsigned(vectors), unsigned(count))
+        path = self._before_write(descriptor, unsigned(vectors), unsigned(count), offset)
         number = self._native("fd_pwrite", descriptor, vectors, count, offset, written)
         return self._after_write(descriptor, path, number, added_at=written)
 
@@ -143,20 +146,34 @@ class WasiGuard:
             raise WasiFailure(BADF)
         return file.place.path
 
-    def _before_write(self, descriptor: int, vectors: int = 0, count: int = 0) -> str:
+    def _before_write(
+        self, descriptor: int, vectors: int = 0, count: int = 0, offset: int | None = None
+    ) -> str:
         path = self._written_path(descriptor)
         journal = self._guest.journal
+        added = self._gather(vectors, count, 0)[1] if count else 0
         if self._has_lost_its_name(descriptor, path):
-            if not journal.has_room(self._gather(vectors, count, 0)[1]):
+            if not journal.has_room(added):
                 raise WasiFailure(DQUOT)
             return path
         # The file may have been opened by an earlier cell, which kept its own earlier content.
         mark = journal.mark
         found = journal.workspace.lstat(path)
         if found is not None:
+            if added > _SMALL_WRITE_BYTES:
+                self._require_room(descriptor, found.st_size, added, offset)
             journal.note_write(path, found)
             journal.confirm(mark)
         return path
+
+    def _require_room(self, descriptor: int, size: int, added: int, offset: int | None) -> None:
+        """Refuse a write that would be cut back: until then it would be on the disk."""
+        if self._open[descriptor].flags & _FD_APPEND:
+            offset = size
+        elif offset is None:
+            offset = self._offset(descriptor)
+        if not self._guest.journal.has_room(offset + added - size):
+            raise WasiFailure(DQUOT)
 
     def _after_write(
         self,

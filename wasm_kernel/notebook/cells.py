@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from wasm_kernel.core.data import dataclass
+from wasm_kernel.core.errors import WasmKernelError
 from wasm_kernel.core.events import ErrorEvent
 from wasm_kernel.core.models import SandboxResult
 from wasm_kernel.notebook import commands, render, replies
@@ -165,7 +166,7 @@ class Cells:
         """The guest's answer; one that does not come is an empty one."""
         try:
             return question(self._host.session)
-        except Exception:
+        except WasmKernelError:
             return {}
 
 

@@ -27,7 +27,7 @@ from wasm_kernel.core.events import (
 from wasm_kernel.core.models import CellError, ExecutionPolicy, Limit, SandboxResult
 from wasm_kernel.notebook import render
 from wasm_kernel.notebook.magic_sessions import NO_CEILING
-from wasm_kernel.notebook.publish import Displays, error_content, notes_text
+from wasm_kernel.notebook.publish import EMPTY, Displays, error_content, notes_text
 from wasm_kernel.notebook.sanitize import TextSanitizer, sanitize, sanitize_text
 from wasm_kernel.notebook.settings import ENV_METRICS
 
@@ -122,7 +122,8 @@ class Shower:
         return None
 
     def _show(self, event: DisplayEvent | UpdateEvent | ResultEvent) -> None:
-        clean = sanitize(event.data, event.metadata, html=self._html)
+        # A display without anything in it is a place for updates to come.
+        clean = sanitize(event.data, event.metadata, html=self._html) if event.data else EMPTY
         options = {"metadata": clean.metadata, "raw": True}
         if isinstance(event, UpdateEvent):
             name = self._displays.get(event.display_id)

@@ -69,8 +69,15 @@ class Launch:
 
     @property
     def late(self) -> dict[str, str]:
-        """The variables that nothing reads before the launch."""
-        return {name: value for name, value in self.env.items() if _is_late(name)}
+        """The variables that nothing reads before the launch.
+
+        Whose child it is, it knows: here a server can have what its own parent told it.
+        """
+        return {
+            name: value
+            for name, value in self.env.items()
+            if _is_late(name) and name != "JPY_PARENT_PID"
+        }
 
 
 def _is_late(name: str) -> bool:

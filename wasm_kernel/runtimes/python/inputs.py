@@ -37,6 +37,13 @@ def data_folder(policy: ExecutionPolicy) -> Path | None:
     return folder
 
 
+def data_path(policy: ExecutionPolicy) -> str:
+    """Where a guest finds its data; where there is none, it finds an empty folder."""
+    if policy.guest_data_path is not None:
+        return policy.guest_data_path
+    return "/data" if policy.guest_mount_path != "/data" else "/data-folder"
+
+
 def start_request(policy: ExecutionPolicy, image: Image | None, guest: Guest) -> dict[str, Any]:
     """What a guest is told when it begins: its environment and its randomness.
 

@@ -172,12 +172,19 @@ class LiveInterpreter:
 
     def change_policy(self, policy: ExecutionPolicy) -> None:
         """Go on under other limits, in a new instance."""
+        larger = None
+        if policy.memory_bytes > self.memory.max_size:
+            larger = self.memory.fork(policy.memory_bytes)
         self.forget()
         self._policy = policy
-        if policy.memory_bytes > self.memory.max_size:
-            smaller = self.memory
-            self.memory = smaller.fork(policy.memory_bytes)
-            smaller.close()
+        if larger is not None:
+            self.memory.close()
+            self.memory = larger
+
+    @property
+    def handed_on(self) -> dict[str, str] | None:
+        """What whoever goes on from here sets anew of its environment; see ``resume``."""
+        return {} if self.is_started else self._environment
 
     def resume(self, rest: AtRest, environment: dict[str, str] | None) -> None:
         """Go on where another session rested: same files and clock, other randomness.
@@ -195,6 +202,7 @@ class LiveInterpreter:
             return
         if is_sound and guest.memory.size == self.memory.size and self._has_same_files(guest):
             self.memory.reset(guest.memory)
+            guest.world = replace(self.rest.world)
             self._guest_is_started = self.is_started
         else:
             self.forget()
@@ -218,10 +226,16 @@ class LiveInterpreter:
         self.is_started = self._guest_is_started = was_started
 
     def _has_same_files(self, guest: Guest) -> bool:
-        return guest.wasi.open_numbers == self.rest.descriptors.keys()
+        """Whether the same files are open, at the same offsets."""
+        if guest.wasi.open_numbers != self.rest.descriptors.keys():
+            return False
+        return guest.at_rest().descriptors == self.rest.descriptors
 
     def forget(self) -> None:
         """Drop the live instance; the next request starts from the committed state."""
+        if self._committing is not None:
+            # It reads the instance's memory.
+            self._committing.done.wait()
         if self._guest is not None:
             self._guest.close()
             self._guest = None

@@ -45,7 +45,7 @@ from wasm_kernel.runtimes.python.image import (
     choose_image,
     root_mount,
 )
-from wasm_kernel.runtimes.python.inputs import data_folder, start_request
+from wasm_kernel.runtimes.python.inputs import data_folder, data_path, start_request
 from wasm_kernel.runtimes.python.outcomes import (
     file_changes,
     is_out_of_memory,
@@ -93,7 +93,8 @@ class Spare:
     guest: Guest
     settings: GuestSettings
     state: CommittedMemory | None
-    workspace: tuple[int, int]
+    folders: tuple[tuple[int, int], ...]
+    """The user's folders that it has mounted: others of the same names would be others."""
     clearing: Task[None] | None = None
 
     def clear(self) -> None:
@@ -107,11 +108,15 @@ class Spare:
         """Whether it could be used at once."""
         return self.clearing is None or self.clearing.done.is_set()
 
-    def wait(self) -> None:
-        """Return when the memory is as new."""
-        if self.clearing is not None:
-            self.clearing.result()
-            self.clearing = None
+    def wait(self) -> bool:
+        """Wait for the end of the clearing; whether the memory is as new."""
+        clearing, self.clearing = self.clearing, None
+        try:
+            if clearing is not None:
+                clearing.result()
+        except Exception:
+            return False
+        return True
 
     def close(self) -> None:
         """Free the instance and its memory."""
@@ -159,7 +164,7 @@ class Run:
     def reactor(self, program: Program, code: str, *, setup: bool) -> None:
         """Run in an interpreter that an image has started already."""
         policy = self.policy
-        layout = Layout(program.path, policy.guest_mount_path, policy.guest_data_path or "/data")
+        layout = Layout(program.path, policy.guest_mount_path, data_path(policy))
         image = choose_image(program, layout, ONE_SHOT_IMAGES, policy.memory_bytes)
         settings = GuestSettings(
             mounts=layout.mounts(self.workspace.root, data_folder(policy)),
@@ -201,9 +206,9 @@ class Run:
 
     def _take_spare(self, program: Program, settings: GuestSettings, image: Image | None) -> Spare:
         spare, self.spare = self.spare, None
+        folders = self._folders()
         if spare is not None:
-            if spare.workspace == self.workspace.identity and spare.settings == settings:
-                spare.wait()
+            if spare.folders == folders and spare.settings == settings and spare.wait():
                 spare.guest.stdout, spare.guest.stderr = self.stdout, self.stderr
                 spare.guest.journal = self.journal
                 spare.guest.world = VirtualWorld.seeded(self.policy.seed)
@@ -211,7 +216,14 @@ class Run:
             spare.close()
         state = None if image is None else strategy()(image, image.size)
         guest = self._guest(program, settings, state)
-        return Spare(guest, settings, state, self.workspace.identity)
+        return Spare(guest, settings, state, folders)
+
+    def _folders(self) -> tuple[tuple[int, int], ...]:
+        data = data_folder(self.policy)
+        if data is None:
+            return (self.workspace.identity,)
+        found = data.stat()
+        return self.workspace.identity, (found.st_dev, found.st_ino)
 
     def _keep_spare(self, spare: Spare) -> None:
         """Keep the instance for the next run if nothing tells it from a new one.
@@ -243,7 +255,7 @@ class Run:
         mounts = [Mount(self.workspace.root, policy.guest_mount_path, is_workspace=True)]
         data = data_folder(policy)
         if data is not None:
-            mounts.append(Mount(data, policy.guest_data_path or "/data"))
+            mounts.append(Mount(data, data_path(policy)))
         env = dict(policy.env)
         if setup:
             folders = [mount.guest for mount in mounts]
