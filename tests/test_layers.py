@@ -13,6 +13,7 @@ import wasm_kernel
 
 ROOT = Path(wasm_kernel.__file__).parent
 GUEST = ROOT / "runtimes" / "python" / "guest"
+COMMAND_LINE = ("cli", "doctor", "terminal")
 SOURCES = sorted(path for path in ROOT.rglob("*.py") if GUEST not in path.parents)
 
 
@@ -78,12 +79,14 @@ def test_only_the_host_layer_imports_wasmtime() -> None:
 
 
 def test_only_the_notebook_layer_imports_jupyter() -> None:
-    strangers = importers("ipykernel", "IPython", "jupyter_client", "traitlets")
+    strangers = importers(
+        "ipykernel", "IPython", "jupyter_client", "jupyter_core", "traitlets", "tornado", "zmq"
+    )
     assert {name for name in strangers if not is_below(name, "wasm_kernel.notebook")} == set()
 
 
 def test_core_imports_no_other_layer_but_for_the_factory() -> None:
-    above = ("host", "runtimes", "session", "notebook", "cli", "doctor")
+    above = ("host", "runtimes", "timeline", "session", "notebook", *COMMAND_LINE)
     found = {
         (module_name(path), function)
         for path in layer("core")
@@ -96,10 +99,11 @@ def test_core_imports_no_other_layer_but_for_the_factory() -> None:
 @pytest.mark.parametrize(
     ("lower", "above"),
     [
-        ("host", ("runtimes", "session", "notebook", "cli", "doctor")),
-        ("runtimes", ("session", "notebook", "cli", "doctor")),
-        ("session", ("notebook", "cli", "doctor")),
-        ("notebook", ("cli",)),
+        ("host", ("runtimes", "timeline", "session", "notebook", *COMMAND_LINE)),
+        ("runtimes", ("timeline", "session", "notebook", *COMMAND_LINE)),
+        ("timeline", ("runtimes", "session", "notebook", *COMMAND_LINE)),
+        ("session", ("notebook", *COMMAND_LINE)),
+        ("notebook", COMMAND_LINE),
     ],
 )
 def test_lower_layer_imports_no_higher_one(lower: str, above: tuple[str, ...]) -> None:

@@ -40,7 +40,7 @@ _call.argtypes = [
 ]  # fmt: skip
 
 _kept: list[Any] = []
-"""Callbacks live as long as the process: linkers are made once and shared."""
+"""Callbacks live as long as the process: linkers are shared, and few are made."""
 
 
 def function_type(parameters: list[str]) -> wasmtime.FuncType:

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from wasm_kernel.core.data import dataclass
 
 DESCRIPTORS_MAX = 1024
-"""More open files than this are not carried over to a new instance."""
+"""What a saved session may name as the number of an open file is below this."""
 
 
 class Place(NamedTuple):

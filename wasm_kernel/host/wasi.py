@@ -16,7 +16,7 @@ import wasmtime
 
 from wasm_kernel.core.data import replace
 from wasm_kernel.host.calls import Export
-from wasm_kernel.host.descriptors import DESCRIPTORS_MAX, Descriptors, OpenFile, Place
+from wasm_kernel.host.descriptors import Descriptors, OpenFile, Place
 from wasm_kernel.host.mounts import Mount
 from wasm_kernel.host.wasi_abi import (
     ACCES,
@@ -604,8 +604,6 @@ class WasiGuard:
 
     def descriptors(self) -> Descriptors:
         """The open files with their offsets, to be opened again in another instance."""
-        if len(self._open) > DESCRIPTORS_MAX:
-            return {}
         return {
             number: file if file.is_folder else replace(file, offset=self._offset(number))
             for number, file in self._open.items()

@@ -142,5 +142,5 @@ def relay_module() -> wasmtime.Module:
 
 
 def unsigned(number: int) -> int:
-    """A 32-bit parameter as the guest meant it; wasmtime-py hands over signed numbers."""
+    """A 32-bit parameter as the guest meant it: calls hand over signed numbers."""
     return number & 0xFFFFFFFF

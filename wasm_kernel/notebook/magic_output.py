@@ -1,6 +1,6 @@
 """What a cell of ``%%sandbox`` shows in the host's notebook or terminal, sanitised.
 
-Errors are made here and raised by the magic; nothing here knows of sessions.
+Errors are made here and raised by the magic; nothing here runs a cell.
 """
 
 from __future__ import annotations
@@ -26,10 +26,9 @@ from wasm_kernel.core.events import (
 )
 from wasm_kernel.core.models import CellError, ExecutionPolicy, Limit, SandboxResult
 from wasm_kernel.notebook import render
-from wasm_kernel.notebook.magic_sessions import NO_CEILING
 from wasm_kernel.notebook.publish import EMPTY, Displays, error_content, notes_text
 from wasm_kernel.notebook.sanitize import TextSanitizer, sanitize, sanitize_text
-from wasm_kernel.notebook.settings import ENV_METRICS
+from wasm_kernel.notebook.settings import ENV_METRICS, NO_CEILING
 
 _COLOURS = re.compile(r"\x1b\[[0-9;]*m")
 

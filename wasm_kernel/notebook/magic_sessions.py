@@ -15,23 +15,10 @@ from wasm_kernel.core.policies import NOTEBOOK_POLICY
 from wasm_kernel.core.units import format_bytes
 from wasm_kernel.host.workspace import Workspace
 from wasm_kernel.notebook import commands
-from wasm_kernel.notebook.settings import Settings
+from wasm_kernel.notebook.settings import NO_CEILING, Settings
 from wasm_kernel.session import Session
 
 Bundle = dict[str, Any]
-
-NO_CEILING = NOTEBOOK_POLICY.replace(
-    fuel_budget=2**62,
-    memory_bytes=4 * 1024**3,
-    stdout_max_bytes=2**40,
-    stderr_max_bytes=2**40,
-    display_max_bytes=2**40,
-    display_max_count=2**40,
-    code_max_bytes=2**40,
-    workspace_max_bytes=2**60,
-    workspace_max_files=2**40,
-)
-"""In the host notebook it is the user who sets limits, and nobody above."""
 
 _SESSION_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_-]{0,99}")
 

@@ -19,7 +19,7 @@ T = TypeVar("T")
 Show = Callable[[Event], str | None]
 
 _AGAIN_SECONDS = 0.05
-"""How often an interrupt is repeated: one that comes before the guest is entered has no effect."""
+"""How often an interrupt is repeated: one that comes before the session has begun is for nobody."""
 
 _STREAM_CHARACTERS_MAX = 1_000_000
 

@@ -28,6 +28,19 @@ DEFAULT_CEILING = NOTEBOOK_POLICY.replace(
 )
 """How far ``%policy`` may go where the kernel was installed without a policy of its own."""
 
+NO_CEILING = NOTEBOOK_POLICY.replace(
+    fuel_budget=2**62,
+    memory_bytes=4 * 1024**3,
+    stdout_max_bytes=2**40,
+    stderr_max_bytes=2**40,
+    display_max_bytes=2**40,
+    display_max_count=2**40,
+    code_max_bytes=2**40,
+    workspace_max_bytes=2**60,
+    workspace_max_files=2**40,
+)
+"""In the host notebook it is the user who sets limits, and nobody above."""
+
 
 @dataclass(frozen=True)
 class Settings:

@@ -18,7 +18,6 @@ PLAYERS_LEFT_OUT = (
 HTML_AS_TEXT = "This output is shown as plain text because html = 'text'."
 MATH_NOT_TYPESET = "Formulas are shown as source: there is too much math in this output."
 MATH_COMMANDS_OFF = "Some LaTeX commands were switched off."
-CHART_LINKS_OFF = "Links and styles inside the chart's labels were left out."
 TEXT_CUT = "The text was cut because it is too large."
 NOTHING_LEFT = "This output has no form that is safe to show."
 FAILED = "This output could not be checked, so only its text is shown."
