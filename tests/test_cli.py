@@ -392,7 +392,7 @@ def test_doctor_notices_that_jupyter_does_not_know_the_kernel(
 
 def test_installed_command_runs_a_script(here: Path) -> None:
     done = subprocess.run(
-        [sys.executable, "-m", "wasm_kernel.cli", "run", "-"],
+        [sys.executable, "-m", "wasm_kernel", "run", "-"],
         input="import sys\nprint('ü €', sys.platform)\nsys.exit(4)",
         capture_output=True,
         encoding="utf-8",
