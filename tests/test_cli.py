@@ -103,20 +103,39 @@ def test_run_passes_what_comes_after_two_dashes_to_the_script(here: Path, capsys
     assert capsys.readouterr().out == "['--fuel', 'two words', '--']\n"
 
 
+def test_run_says_where_the_arguments_of_the_script_go(here: Path, capsys: Captured) -> None:
+    with pytest.raises(SystemExit) as caught:
+        main(["run", script(here, "pass"), "input.csv", "--verbose"])
+    assert caught.value.code == 2
+    assert (
+        "unrecognized arguments: input.csv --verbose; what is for the script comes after --, as "
+        "in: run script.py -- ARGUMENT\n"
+    ) in capsys.readouterr().err
+    with pytest.raises(SystemExit):
+        main(["list", "--verbose"])
+    assert capsys.readouterr().err.endswith("unrecognized arguments: --verbose\n")
+
+
 def test_run_with_little_fuel_says_how_to_raise_it(here: Path, capsys: Captured) -> None:
     assert main(["run", "--fuel", "5M", script(here, "while True: pass")]) == 1
-    assert "OutOfFuel: the code used all of its fuel (5 M instructions)" in capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert "OutOfFuel: the code used all of its fuel (5 M instructions)" in said
+    assert said.endswith("]\nwasm-kernel: to give it more: --fuel 25M\n")
 
 
 def test_run_with_a_time_limit_ends_in_time(here: Path, capsys: Captured) -> None:
     code = script(here, "import time; time.sleep(60)")
     assert main(["run", "--timeout", "200ms", "--fuel", "1000G", code]) == 1
-    assert "TimeLimit: the code ran longer than 200 ms" in capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert "TimeLimit: the code ran longer than 200 ms" in said
+    assert said.endswith("]\nwasm-kernel: to give it more: --timeout 1s\n")
 
 
 def test_run_with_a_memory_limit_keeps_to_it(here: Path, capsys: Captured) -> None:
     assert main(["run", "--memory", "64MB", script(here, "x = bytes(100_000_000)")]) == 1
-    assert "MemoryLimit: the code needed more than its memory (64 MB)" in capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert "MemoryLimit: the code needed more than its memory (64 MB)" in said
+    assert said.endswith("]\nwasm-kernel: to give it more: --memory 128MB\n")
 
 
 def test_run_with_folders_of_the_users_choice(here: Path, capsys: Captured) -> None:

@@ -16,7 +16,10 @@ from wasm_kernel.core.errors import WasmKernelError
 from wasm_kernel.core.units import format_seconds, parse_bytes, parse_fuel, parse_seconds
 
 if TYPE_CHECKING:
-    from wasm_kernel.core.models import ExecutionPolicy
+    from wasm_kernel.core.models import ExecutionPolicy, Limit
+
+
+OWN_ARGUMENTS = "what is for the script comes after --, as in: run script.py -- ARGUMENT"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -50,7 +53,12 @@ def _options(words: Sequence[str]) -> argparse.Namespace:
     if own[:1] == ["run"] and "--" in own:
         place = own.index("--")
         own, script = own[:place], own[place + 1 :]
-    return _parser().parse_args(own, argparse.Namespace(arguments=script))
+    parser = _parser()
+    options, unknown = parser.parse_known_args(own, argparse.Namespace(arguments=script))
+    if unknown:
+        hint = f"; {OWN_ARGUMENTS}" if own[0] == "run" else ""
+        parser.error(f"unrecognized arguments: {' '.join(unknown)}{hint}")
+    return options
 
 
 def _nobody_reads() -> int:
@@ -274,9 +282,20 @@ def _source(name: str) -> str:
     try:
         # As Python reads a file: an editor may have put a byte order mark in front.
         return data.decode("utf-8-sig")
+        _advise(result.limit, sandbox.policy)
     except UnicodeDecodeError:
         what = "standard input" if name == "-" else name
         raise ValueError(f"{what} is not UTF-8 text; save it as UTF-8") from None
+def _advise(limit: Limit, policy: ExecutionPolicy) -> None:
+    """The option that gives more of what ran out: the script's error names the policy's field."""
+    from wasm_kernel.notebook.render import RUN_ADVICE, advice
+    from wasm_kernel.notebook.settings import DEFAULT_CEILING
+
+    option = advice(RUN_ADVICE, limit, policy, DEFAULT_CEILING)
+    if option is not None:
+        print(f"wasm-kernel: to give it more: {option}", file=sys.stderr)
+
+
 
 
 def _policy(options: argparse.Namespace) -> ExecutionPolicy:

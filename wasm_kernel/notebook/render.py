@@ -152,6 +152,12 @@ MAGIC_ADVICE: dict[Limit, str] = {
     Limit.MEMORY: "%%sandbox --memory {}",
     Limit.WORKSPACE: "%sandbox policy workspace_max_bytes={}",
 }
+RUN_ADVICE: dict[Limit, str] = {
+    Limit.FUEL: "--fuel {}",
+    Limit.TIME: "--timeout {}",
+    Limit.MEMORY: "--memory {}",
+}
+"""For ``wasm-kernel run``; the workspace's quota has no option there."""
 
 
 def advice(
@@ -159,7 +165,7 @@ def advice(
 ) -> str | None:
     """The command that gives more of what ran out; None where the ceiling has no more."""
     how = _RAISES.get(limit)
-    if how is None:
+    if how is None or limit not in commands:
         return None
     present, most = getattr(policy, how.field), getattr(ceiling, how.field)
     if present is None:
