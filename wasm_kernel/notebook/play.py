@@ -31,8 +31,10 @@ def play(notebook: Path, stream: TextIO, *, colours: bool) -> bool:
     """Run every cell in order; whether all of them did what they should."""
     try:
         cells = json.loads(notebook.read_text(encoding="utf-8"))["cells"]
-    except (ValueError, KeyError, TypeError) as error:
+    except ValueError as error:
         raise SandboxExecutionError(f"{notebook} is not a notebook: {error}") from error
+    except (KeyError, TypeError):
+        raise SandboxExecutionError(f"{notebook} is not a notebook: it has no cells") from None
     with tempfile.TemporaryDirectory(prefix="wasm-kernel-play-") as folder:
         manager = _manager(Path(folder))
         return _play(notebook, cells, manager, _Printer(stream, colours))
@@ -46,7 +48,8 @@ def _manager(folder: Path) -> KernelManager:
         manager.connection_file = str(folder / "kernel.json")
         manager.ip = str(folder / "socket")
     # The kernel of this environment, whether or not its kernelspec is installed.
-    manager.kernel_spec.argv = [sys.executable, *KERNEL_ARGUMENTS]
+    # Its log goes to this terminal too, and would say of a limit what the cell says of it.
+    manager.kernel_spec.argv = [sys.executable, *KERNEL_ARGUMENTS, "--log-level", "ERROR"]
     manager.kernel_spec.interrupt_mode = "message"
     return manager
 
