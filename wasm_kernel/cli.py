@@ -197,11 +197,15 @@ def _add_kernelspec_commands(commands: argparse._SubParsersAction[argparse.Argum
 
 
 def _install(options: argparse.Namespace) -> int:
-    from wasm_kernel.notebook.install import Spec, install
+    from wasm_kernel.notebook.install import Spec, install, is_found
 
     spec = Spec(options.name, options.display_name, options.policy, options.workspace, options.data)
     prefix = options.prefix or (None if options.user else sys.prefix)
-    print(f"installed {spec.name} in {install(spec, user=options.user, prefix=prefix)}")
+    folder = install(spec, user=options.user, prefix=prefix)
+    print(f"installed {spec.name} in {folder}")
+    if not is_found(folder):
+        data = Path(folder).parents[1]
+        print(f"Jupyter does not look there; it does with JUPYTER_PATH={data}", file=sys.stderr)
     return 0
 
 

@@ -144,6 +144,29 @@ def test_install_refuses_and_says_why(
     assert not prefix.exists() or not list(kernels(prefix).glob("*"))
 
 
+def test_install_does_not_replace_another_kernel(
+    prefix: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = kernels(prefix) / "python3"
+    folder.mkdir(parents=True)
+    (folder / "kernel.json").write_text('{"argv": ["python", "-m", "ipykernel_launcher"]}')
+    assert main(["install", "--prefix", str(prefix), "--name", "Python3"]) == 2
+    said = f"wasm-kernel: {folder} is another kernel's; give another name with --name\n"
+    assert capsys.readouterr() == ("", said)
+    assert spec_in(folder)["argv"][-1] == "ipykernel_launcher"
+
+
+def test_install_where_jupyter_does_not_look_says_so(
+    prefix: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["install", "--prefix", str(prefix)]) == 0
+    assert capsys.readouterr().err == ""
+    assert main(["install", "--prefix", str(tmp_path / "apart")]) == 0
+    data = tmp_path / "apart" / "share" / "jupyter"
+    said = f"Jupyter does not look there; it does with JUPYTER_PATH={data}\n"
+    assert capsys.readouterr().err == said
+
+
 # list and uninstall.
 
 

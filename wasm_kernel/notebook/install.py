@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from jupyter_client.kernelspec import KernelSpecManager, NoSuchKernel
+from jupyter_core.paths import jupyter_data_dir
 
 from wasm_kernel.core.errors import WasmKernelError
 from wasm_kernel.core.policies import NOTEBOOK_POLICY, load_policy
@@ -64,6 +65,7 @@ def install(spec: Spec, *, user: bool = False, prefix: str | None = None) -> str
         raise KernelSpecError(f"the data folder {spec.data} does not exist")
     if spec.workspace is not None and spec.workspace.exists() and not spec.workspace.is_dir():
         raise KernelSpecError(f"the workspace {spec.workspace} is not a folder")
+    _refuse_to_replace_others(spec.name, prefix)
     with tempfile.TemporaryDirectory(prefix="wasm-kernel-spec-") as name:
         folder = Path(name)
         folder.chmod(0o755)
@@ -78,6 +80,23 @@ def install(spec: Spec, *, user: bool = False, prefix: str | None = None) -> str
         except (OSError, ValueError) as error:
             raise KernelSpecError(f"the kernelspec could not be installed: {error}") from error
     return installed
+
+
+def _refuse_to_replace_others(name: str, prefix: str | None) -> None:
+    """Jupyter replaces whatever has the name; python3 is the ordinary kernel of an environment."""
+    data = Path(prefix, "share", "jupyter") if prefix else Path(jupyter_data_dir())
+    folder = data / "kernels" / name.lower()
+    try:
+        spec = json.loads((folder / "kernel.json").read_bytes())
+    except (OSError, ValueError):
+        return
+    if not isinstance(spec, dict) or MODULE not in spec.get("argv", []):
+        raise KernelSpecError(f"{folder} is another kernel's; give another name with --name")
+
+
+def is_found(folder: str) -> bool:
+    """Whether Jupyter looks for kernelspecs where one was installed."""
+    return str(Path(folder).parent) in KernelSpecManager().kernel_dirs
 
 
 def uninstall(name: str) -> str:
