@@ -82,7 +82,7 @@ def test_bad_toml_syntax_is_an_error_that_names_the_file_and_the_line(policy_fil
     policy_file.write_text("fuel_budget = 1\nmemory_bytes = = 2\n")
     with pytest.raises(PolicyValidationError, match=r"not valid TOML.*line 2") as caught:
         load_policy(policy_file)
-    assert policy_file.name in str(caught.value)
+    assert str(caught.value).count(policy_file.name) == 1
     assert caught.value.errors()[0]["input"] == str(policy_file)
 
 

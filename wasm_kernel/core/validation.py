@@ -81,7 +81,10 @@ class PolicyValidationError(ValidationError, WasmKernelError):
                 return message  # somebody's own sentence, about no field and no value
             if found["type"] == "extra_forbidden":
                 message = "there is no such field"
-            lines.append(f"{field}: {message} (got {found['input']!r:.80})")
+            value = found["input"]
+            # A sentence of our own about a file begins with its name and need not end with it.
+            is_named = isinstance(value, str) and message.startswith(f"{value} ")
+            lines.append(f"{field}: {message}" + ("" if is_named else f" (got {value!r:.80})"))
         return "invalid execution policy: " + "; ".join(lines)
 
     @classmethod
