@@ -23,7 +23,7 @@ from wasm_kernel.core.errors import (
 from wasm_kernel.core.events import OnEvent
 from wasm_kernel.core.logging import SandboxLogger
 from wasm_kernel.core.models import CellError, ExecutionPolicy, FileChange, Limit, SandboxResult
-from wasm_kernel.core.policies import NOTEBOOK_POLICY
+from wasm_kernel.core.policies import NOTEBOOK_POLICY, check_policy
 from wasm_kernel.core.units import format_bytes
 from wasm_kernel.host import descriptors, parked
 from wasm_kernel.host.guest import AtRest, Exited, Program, Returned
@@ -87,6 +87,7 @@ class Session:
         logger: SandboxLogger | None = None,
         memory_strategy: type[CommittedMemory] | None = None,
     ) -> None:
+        check_policy(policy)
         binary = Path(wasm_binary_path) if wasm_binary_path else artifacts.default_binary()
         program = ensure_program(binary)
         if not program.is_reactor:
@@ -457,6 +458,7 @@ class Session:
         logger: SandboxLogger | None = None,
     ) -> Session:
         """Resume a parked session under a policy of yours: nothing in the file loosens it."""
+        check_policy(policy)
         with parked.Parked(Path(path)) as file:
             header = file.header
             image = header.get("image")
@@ -496,6 +498,7 @@ class Session:
 
     def change_policy(self, policy: ExecutionPolicy) -> None:
         """Go on under other limits; open cells are not affected, there are none."""
+        check_policy(policy)
         with self._entered():
             changed = [n for n in _FIXED if getattr(policy, n) != getattr(self.policy, n)]
             if changed:

@@ -97,3 +97,8 @@ def test_provide_log_helper_method() -> None:
     assert logger.completed[0] is result
     EchoSandbox(logger=logger)._log_execution_metrics(result, "javascript")
     assert logger.runtimes == ["python", "javascript"]
+
+
+def test_sandbox_refuses_what_is_no_policy() -> None:
+    with pytest.raises(TypeError, match="policy must be an ExecutionPolicy, not dict"):
+        EchoSandbox(policy={"fuel_budget": 3})  # type: ignore[arg-type]

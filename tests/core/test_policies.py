@@ -13,7 +13,7 @@ from wasm_kernel import (
     PolicyValidationError,
     load_policy,
 )
-from wasm_kernel.core.policies import PRESETS, merge_policy, within_ceiling
+from wasm_kernel.core.policies import PRESETS, check_policy, merge_policy, within_ceiling
 
 
 @pytest.fixture
@@ -153,3 +153,9 @@ def test_ceiling_gives_a_policy_without_a_time_limit_the_ceilings() -> None:
     bounded = within_ceiling(ExecutionPolicy(), ExecutionPolicy(timeout_seconds=3))
     assert bounded.timeout_seconds == 3
     assert within_ceiling(ExecutionPolicy(), ExecutionPolicy()).timeout_seconds is None
+
+
+@pytest.mark.parametrize("policy", [{"fuel_budget": 3}, "policy.toml", ExecutionPolicy])
+def test_what_is_no_policy_is_refused_and_says_how_to_make_one(policy: object) -> None:
+    with pytest.raises(TypeError, match=r"policy must be an ExecutionPolicy, not .*load_policy"):
+        check_policy(policy)

@@ -401,6 +401,8 @@ def test_limits_can_be_changed_between_cells(make_session: MakeSession, cell: Ru
 def test_less_memory_can_be_given_later(make_session: MakeSession, cell: RunCell) -> None:
     session = make_session()
     cell(session, "x = 1")
+    with pytest.raises(TypeError, match="policy must be an ExecutionPolicy, not dict"):
+        session.change_policy({})  # type: ignore[arg-type]
     session.change_policy(session.policy.replace(memory_bytes=250_000_000))
     ran = cell(session, "big = bytearray(300_000_000)")
     assert ran.result.limit is Limit.MEMORY and ran.error.name == "MemoryError"

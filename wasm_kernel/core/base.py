@@ -8,7 +8,7 @@ from typing import Self
 
 from wasm_kernel.core.logging import SandboxLogger
 from wasm_kernel.core.models import ExecutionPolicy, SandboxResult
-from wasm_kernel.core.policies import DEFAULT_POLICY
+from wasm_kernel.core.policies import DEFAULT_POLICY, check_policy
 
 
 class BaseSandbox(ABC):
@@ -21,6 +21,7 @@ class BaseSandbox(ABC):
         logger: SandboxLogger | None = None,
     ) -> None:
         self.policy = policy if policy is not None else DEFAULT_POLICY
+        check_policy(self.policy)
         self.workspace = Path(workspace if workspace is not None else self.policy.mount_host_dir)
         self.logger = logger if logger is not None else SandboxLogger()
 

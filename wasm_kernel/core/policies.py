@@ -51,6 +51,15 @@ def load_policy(
     return merge_policy(base, fields)
 
 
+def check_policy(policy: object) -> None:
+    """Refuse what is no policy where it is handed in, and not where its first field is missed."""
+    if not isinstance(policy, ExecutionPolicy):
+        raise TypeError(
+            f"policy must be an ExecutionPolicy, not {type(policy).__name__}; "
+            "make one with ExecutionPolicy(fuel_budget=...) or load_policy(FILE)"
+        )
+
+
 def merge_policy(base: ExecutionPolicy, fields: dict[str, Any]) -> ExecutionPolicy:
     """``base`` with some fields replaced and ``env`` merged key by key."""
     env = fields.get("env", {})
