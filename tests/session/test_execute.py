@@ -272,6 +272,9 @@ def test_frames_without_source_lines_are_not_guessed_about(session: Session, cel
     ran = cell(session, "import collections\ncollections.ChainMap()['x']")
     text = "\n".join(ran.error.traceback)
     assert "__missing__" in text and "Could not get source" not in text
+    ran = cell(session, "import pandas as pd\npd.DataFrame({'a': [1]})['nothing']")
+    text = "\n".join(ran.error.traceback)
+    assert "pandas/_libs/index.pyx" in text and "Could not get source" not in text
     text = "\n".join(cell(session, "exec('def f():\\n 1/0\\nf()')").error.traceback)
     assert "Could not get source" in text
 

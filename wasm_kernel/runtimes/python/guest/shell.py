@@ -331,14 +331,20 @@ def _quicken_inspect():
 
 
 def _spare_missing_sources():
-    """IPython guesses why a frame has no source lines; the image's own modules never have them."""
+    """IPython guesses why a frame has no source lines; the image's own modules never have them.
+
+    Frames that Cython compiled have relative names: ``pandas/_libs/index.pyx``.
+    """
     from IPython.core.tbtools import FrameInfo
 
     plain = FrameInfo.__init__
 
     def __init__(self, description, filename, *args, **kwargs):
         plain(self, description, filename, *args, **kwargs)
-        if self._sd is None and filename.startswith(("/usr/", "<frozen ")):
+        is_of_image = filename.startswith(("/usr/", "<frozen ")) or (
+            filename.endswith((".pyx", ".pxi", ".pxd")) and not filename.startswith("/")
+        )
+        if self._sd is None and is_of_image:
             self.raw_lines = []
 
     FrameInfo.__init__ = __init__
