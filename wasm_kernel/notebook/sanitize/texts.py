@@ -7,7 +7,8 @@ import re
 from wasm_kernel.core.units import format_bytes
 
 INTERACTIVE_LEFT_OUT = (
-    "Interactive parts of this HTML were left out; html = 'isolated' shows them in a frame."
+    "Interactive parts of this HTML were left out; a policy with html = 'isolated' shows them in "
+    "a frame."
 )
 EXTERNAL_LEFT_OUT = "Pictures that would load from elsewhere were left out."
 EMBEDDED_LEFT_OUT = "Forms or embedded documents were left out of this HTML."
@@ -15,7 +16,7 @@ FRAMES_LEFT_OUT = "Frames that load a page were left out; open the page in a tab
 PLAYERS_LEFT_OUT = (
     "Players were left out; save a sound or a film as a file and open it from the file browser."
 )
-HTML_AS_TEXT = "This output is shown as plain text because html = 'text'."
+HTML_AS_TEXT = "This output is shown as plain text because the policy has html = 'text'."
 MATH_NOT_TYPESET = "Formulas are shown as source: there is too much math in this output."
 MATH_COMMANDS_OFF = "Some LaTeX commands were switched off."
 TEXT_CUT = "The text was cut because it is too large."
