@@ -94,6 +94,7 @@ def test_a_command_is_no_cell_to_undo(make_kernel: MakeKernel) -> None:
         ("%restore", "usage: %restore NAME"),
         ("%restore nowhere", "there is no checkpoint 'nowhere'; there are: none"),
         ("%checkpoints extra", "usage: %checkpoints"),
+        ("%save", "usage: %save FILE"),
         ("%save ../outside", "plain file name"),
         ("%save /etc/outside", "plain file name"),
         ("%save ..", "plain file name"),
@@ -340,6 +341,8 @@ def test_sandbox_help_lists_every_command(kernel: Kernel) -> None:
         assert COMMANDS[name].summary in text
     for line in text.splitlines():
         assert len(line) <= 100
+    # So it is asked for in a notebook of the ordinary kernel.
+    assert said(kernel.run("%%sandbox?")) == text
 
 
 @pytest.mark.parametrize("name", ALL)

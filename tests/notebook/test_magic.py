@@ -123,7 +123,10 @@ def test_a_limit_in_human_units(host: HostShell, options: str) -> None:
         ("--policy no.toml", "there is no policy file no.toml"),
         ("--data nowhere", "nowhere to read as data"),
         ("--image other", "invalid choice: 'other'"),
-        ("--no-such-option", "unrecognized arguments: --no-such-option"),
+        (
+            "--no-such-option",
+            "unrecognized arguments: --no-such-option; %%sandbox? lists the options",
+        ),
         ("status", "%%sandbox takes options, not 'status'"),
         ("-i 'x", "a quote is not closed"),
         ("--result 1x", "'1x' is not a variable name"),

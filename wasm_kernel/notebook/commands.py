@@ -75,11 +75,13 @@ def host_lines(code: str) -> list[list[str]] | None:
 
 def _asked_about(line: str) -> list[str] | None:
     """``%undo?``, ``?%undo`` and the like."""
-    asked = line.strip("?")
+    asked = line.strip("?").strip()
     if asked == line:
         return None
-    name = _name(asked.strip())
-    return None if name is None or asked.strip() != f"%{name}" else ["help", name]
+    if asked == "%%sandbox":
+        return ["help", "sandbox"]  # as they ask in a notebook of the ordinary kernel
+    name = _name(asked)
+    return None if name is None or asked != f"%{name}" else ["help", name]
 
 
 def _words(line: str) -> list[str] | None:
@@ -88,7 +90,7 @@ def _words(line: str) -> list[str] | None:
     if name is None or name not in COMMANDS:
         return None
     rest = line[1 + len(name) :]
-    if name == "save" and len(rest.split()) != 1:
+    if name == "save" and len(rest.split()) > 1:
         # IPython has a %save too, which takes a file and a range of cells.
         return None
     try:

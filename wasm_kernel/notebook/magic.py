@@ -102,7 +102,11 @@ class SandboxMagics(Magics):
           reset, close          start the session anew, or end it
         Each of them takes --session NAME.
         """
-        options = self.sandbox.parser.parse_args(_words(line))
+        words = _words(line)
+        try:
+            options = self.sandbox.parser.parse_args(words)
+        except UsageError as error:
+            raise UsageError(f"{error}; %%sandbox? lists the options") from None
         try:
             if cell is None:
                 self._line(options)
