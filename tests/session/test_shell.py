@@ -450,6 +450,27 @@ def test_a_missing_package_says_how_it_gets_here(shared: Session, cell: RunCell)
         assert "site-packages" not in "".join(ran.result.error.traceback)
 
 
+@pytest.mark.parametrize("code", ["frame.to_parquet('x')", "frame.to_feather('x')"])
+def test_a_package_that_pandas_lacks_is_not_asked_of_pip_in_vain(
+    shared: Session, cell: RunCell, code: str
+) -> None:
+    """pandas says "use pip or conda", and neither has a pyarrow that runs here."""
+    ran = cell(shared, f"import pandas as pd\nframe = pd.DataFrame({{'a': [1]}})\n{code}")
+    assert ran.result.error is not None and ran.result.error.name == "ImportError"
+    last = ran.result.error.traceback[-1].splitlines()[-1]
+    assert last == (
+        "pyarrow has compiled parts, which do not run in the sandbox; there is what pandas has "
+        "for CSV, JSON, Excel and SQLite"
+    )
+
+
+def test_git_is_not_said_to_be_a_matter_of_the_network_alone(
+    shared: Session, cell: RunCell
+) -> None:
+    said = "git: the sandbox has no network and no git; use it on your computer\n"
+    assert cell(shared, "!git status").stdout == said
+
+
 @pytest.mark.parametrize(
     ("code", "advice"),
     [

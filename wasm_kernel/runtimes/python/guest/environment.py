@@ -29,7 +29,17 @@ _temporary = "/tmp"
 def prepare():
     """Set up what every image has."""
     global _workspace, _data, _temporary
-    from wasm_guest import caches, digests, files, loop, parallel, refusals, streams, threads
+    from wasm_guest import (
+        caches,
+        digests,
+        files,
+        loop,
+        missing,
+        parallel,
+        refusals,
+        streams,
+        threads,
+    )
 
     _workspace = os.environ.pop("WASM_KERNEL_WORKSPACE", "/app")
     _data = os.environ.pop("WASM_KERNEL_DATA", "/data")
@@ -42,6 +52,7 @@ def prepare():
     sys.__stdout__, sys.__stderr__ = sys.stdout, sys.stderr
     streams.flush_before_sleep()
     refusals.install()
+    missing.install()
     parallel.install()
     threads.install()
     files.install()

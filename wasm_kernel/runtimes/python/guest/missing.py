@@ -2,13 +2,29 @@
 
 import os
 import pathlib
+import re
 import sys
+import traceback
 
 from wasm_guest import environment
 from wasm_guest.packages import distribution_of, how_to_add, why_never
 
 _WIDGETS = ("anywidget", "bqplot", "comm", "ipyleaflet", "ipympl", "ipywidgets", "qgrid")
 _TAILS_MAX = 6
+_PANDAS_NEEDS = re.compile(r"`Import (\w+)` failed")
+_SITE_HINT = ". Site initialization is disabled"
+
+
+def install():
+    """Leave out what Python says of ``site`` where a module is missing: users did not start it."""
+    plain = traceback.TracebackException.__init__
+
+    def __init__(self, exc_type, exc_value, *args, **kwargs):
+        plain(self, exc_type, exc_value, *args, **kwargs)
+        if isinstance(exc_value, ModuleNotFoundError):
+            self._str = self._str.partition(_SITE_HINT)[0]
+
+    traceback.TracebackException.__init__ = __init__
 
 
 def note_missing(error, *, in_notebook):
@@ -17,6 +33,8 @@ def note_missing(error, *, in_notebook):
         return
     if isinstance(error, ModuleNotFoundError):
         note = _about_module(error.name, in_notebook)
+    elif type(error) is ImportError and (needed := _PANDAS_NEEDS.search(_text_of(error))):
+        note = _about_module(needed[1], in_notebook)
     elif type(error) is FileNotFoundError:
         note = _about_file(_name_of(error))
     else:
@@ -46,14 +64,18 @@ def _about_module(name, in_notebook):
     )
 
 
+def _text_of(error):
+    try:
+        return str(error)
+    except Exception:
+        return ""
+
+
 def _name_of(error):
     name = error.filename
     if name is None and len(error.args) == 1:
         # Some libraries leave it to the text: numpy.loadtxt, and those that read an archive.
-        try:
-            text = str(error)
-        except Exception:
-            return None
+        text = _text_of(error)
         name = text.removesuffix(" not found.")
         return name if name != text or name.startswith("/") else None
     return str(name) if isinstance(name, str | pathlib.PurePath) else None

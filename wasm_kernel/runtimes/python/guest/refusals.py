@@ -2,7 +2,7 @@
 
 PROCESSES = (
     "processes cannot be started in the sandbox; "
-    "call a Python function, or use %run for another script"
+    "call a Python function, or runpy.run_path for another script"
 )
 THREADS = "threads cannot be started in the sandbox; run the work in sequence, or use asyncio"
 NETWORK = (

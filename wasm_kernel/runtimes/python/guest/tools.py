@@ -14,8 +14,10 @@ from wasm_guest.text_tools import read as _read
 
 def unknown(name):
     """What is said about a command that is not here."""
-    if name in ("wget", "curl", "git", "ssh", "scp", "ping"):
+    if name in ("wget", "curl", "ssh", "scp", "ping"):
         return f"{name}: {NETWORK}"
+    if name == "git":
+        return "git: the sandbox has no network and no git; use it on your computer"
     return f"{name}: command not found in the sandbox ('help' lists those that are there)"
 
 
