@@ -78,6 +78,7 @@ _COMBINATORS = [(f"{a}{mark}{b}", mark) for mark in ">+~" for a, b in ((" ", "")
 _PARENTHESES = [("( ", "("), (" )", ")"), (" !", "!"), ("! ", "!")]
 _MEDIA = re.compile(r"@media\s*\(\s*prefers-color-scheme\s*:\s*(dark|light)\s*\)\s*", re.IGNORECASE)
 
+_BRACE = re.compile(r"[{}]")
 _COMBINATOR = re.compile(r"[\s>+~]")
 _ID = re.compile(r' id="([^"]*)"')
 _COUNT = r"\((?:odd|even|[+-]?[0-9]{0,5}n?(?:[+-][0-9]{1,5})?)\)"
@@ -259,8 +260,8 @@ def _rules(css: str, media: str = "") -> Iterator[tuple[str, str, str]]:
 
 def _matching(css: str, opening: int) -> int:
     depth = 0
-    for brace in re.finditer(r"[{}]", css[opening:]):
+    for brace in _BRACE.finditer(css, opening):
         depth += 1 if brace[0] == "{" else -1
         if depth == 0:
-            return opening + brace.start()
+            return brace.start()
     return -1

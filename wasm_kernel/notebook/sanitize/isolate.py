@@ -72,7 +72,7 @@ document.querySelector("button").onclick = () => {
 };
 </script>"""
 _HEIGHT_HINT = re.compile(
-    r"""(?:[\s"';{]height|"height")\s*[:=]\s*["']?\s*([0-9]{2,4})(?:\.[0-9]+)?\s*(?:px)?[\s"';,}]""",
+    r"""(?:[\s"';{]height|"height")\s*+[:=]\s*+["']?\s*+([0-9]{2,4})(?:\.[0-9]+)?\s*(?:px)?[\s"';,}]""",
     re.IGNORECASE,
 )
 _HINTS_READ = 200_000

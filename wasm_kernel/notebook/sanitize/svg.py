@@ -33,7 +33,7 @@ SVG_NAMESPACE = "http://www.w3.org/2000/svg"
 XLINK_NAMESPACE = "http://www.w3.org/1999/xlink"
 _DOCTYPE = re.compile(r"<!DOCTYPE\s[^\[\]<>]*>", re.IGNORECASE)
 _ENCODING = re.compile(r"\A\ufeff?\s*<\?xml[^>]*\?>")
-_ROOT = re.compile(r"<svg(?=[\s>])(?![^>]*\sxmlns\s*=)")
+_ROOT = re.compile(r"<svg(?=[\s>])(?![^<>]*\sxmlns\s*=)")
 _URL = re.compile(
     r"url\(\s*+[\"']?+\s*+(?!#)|@import|@font-face|\\"
     r"|(?:expression|image|image-set|cross-fade|src|element|paint|attr)\s*\("

@@ -27,12 +27,13 @@ _COLOR_ARGUMENT = re.compile(r"\s*\{\s*(?:[A-Za-z]{2,30}|\#[0-9A-Fa-f]{3,8})\s*\
 _LENGTH_ARGUMENT = re.compile(r"\s*\{\s*[0-9]{0,2}\.?[0-9]{1,3}\s*(?:em|ex|pt|mu|cm|mm|px)\s*\}")
 _BACKWARD = re.compile(r"\\(?:!|neg(?:thin|med|thick)space)")
 # Options draw over the neighbours, and a thickness or a row's distance has no bound of its own.
-_OPTIONS = re.compile(r"(?:\s|&nbsp;|<br>)*\[")
+_OPTIONS = re.compile(r"(?:\s|&nbsp;|<br>)*+\[")
 _THIN_FRACTION = re.compile(
     r"\s*(?:(?:\{(?:\\.|[^{}\\]){0,10}\}|\\[^A-Za-z]|[^\s{}\\])\s*){2}"
     r"\{\s*(?:(?:[0-9]|[0-9]?\.[0-9]{1,2})\s*(?:pt|px|em|ex|mm))?\s*\}"
 )
-_FAR_ROW = re.compile(r"(\\\\\s*\*?\s*)(?=\[[^\]]*[0-9]{3})")
+# What is longer than any distance is not read to its end: a million others may begin in it.
+_FAR_ROW = re.compile(r"(\\\\\s*+(?:\*\s*+)?+)(?=\[(?:(?![^\]]{0,60}+\])|[^\]]{0,60}[0-9]{3}))")
 _WITHOUT_OPTIONS = frozenset({"cancel", "bcancel", "xcancel"})
 _COLORS = frozenset({"color", "textcolor"})
 _LENGTHS = frozenset({"hspace"})
