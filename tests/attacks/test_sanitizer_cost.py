@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import re
 import time
+import tracemalloc
 
 import pytest
 
 import wasm_kernel.notebook.sanitize.css as css_module
+import wasm_kernel.notebook.sanitize.svg as svg_module
 import wasm_kernel.notebook.sanitize.tex as tex_module
 from wasm_kernel.notebook.sanitize import sanitize
 
@@ -19,6 +21,8 @@ SECONDS_MAX = 20.0
 """Each takes a second or a few; as they were read before, from a minute to days."""
 
 MEGABYTE = 1_000_000
+_NAMESPACE = "xmlns='http://www.w3.org/2000/svg'"
+_DEEP = "".join(f"<g id='a{number}'>" for number in range(90))
 
 
 def formula(inside: str) -> str:
@@ -31,6 +35,10 @@ SLOW = {
     "an option far from its command": ("text/html", formula("\\cancel" + " " * MEGABYTE + "x")),
     "rules inside rules": ("text/html", "<style>" + "a{{}}" * 500_000 + "</style><p>x</p>"),
     "drawings that do not end": ("image/svg+xml", "<svg " * 900_000 + " xmlns="),
+    "references from far inside": (
+        "image/svg+xml",
+        f"<svg {_NAMESPACE}>{_DEEP}<path d='{'url(#b)' * 600_000}'/>{'</g>' * 90}</svg>",
+    ),
 }
 SLOW_ISOLATED = {
     "a height far from its number": "<script></script> height=" + " " * 199_000 + "x",
@@ -60,6 +68,23 @@ def test_control_a_pattern_that_reads_on_and_on(monkeypatch: pytest.MonkeyPatch)
     once = seconds_of("text/html", text)
     monkeypatch.setattr(tex_module, "_FAR_ROW", re.compile(r"(\\\\\s*\*?\s*)(?=\[[^\]]*[0-9]{3})"))
     assert seconds_of("text/html", text) > 10 * once
+
+
+def test_control_references_without_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a drawing names is remembered once for each element around it."""
+
+    def peak(most: int) -> int:
+        monkeypatch.setattr(svg_module, "REFERENCES_MAX", most)
+        references = "url(#b)" * 5_000
+        text = f"<svg {_NAMESPACE}>{_DEEP}<path d='{references}'/>{'</g>' * 90}</svg>"
+        tracemalloc.start()
+        try:
+            sanitize({"image/svg+xml": text}, {}, html="safe")
+            return tracemalloc.get_traced_memory()[1]
+        finally:
+            tracemalloc.stop()
+
+    assert peak(1 << 60) > 3 * peak(1_000)
 
 
 def test_a_rule_after_many_others_is_found_where_it_is() -> None:

@@ -22,6 +22,8 @@ ELEMENTS_MAX = 100_000
 DEPTH_MAX = 100
 CLONES_MAX = 200_000
 """Elements that all ``use`` references may stand for: a few lines can ask for billions."""
+REFERENCES_MAX = 2_000_000
+"""References, each counted for every element with an id that it lies in."""
 FILTERS_MAX = 100
 FILTERED_MAX = 100
 """Steps of all filters times the elements that use one: each may go over the whole drawing."""
@@ -79,6 +81,7 @@ class _Writer:
         self._filters = 0
         self._ids: list[str] = []
         self._clones: dict[str, list[str]] = {"": []}
+        self._references_left = REFERENCES_MAX
         self._sizes: dict[str, int] = {}
         self._style: list[str] | None = None
         self._styled: list[str] = []
@@ -203,6 +206,9 @@ class _Writer:
 
     def _refer(self, target: str) -> None:
         """An element with an id is cloned with everything inside it."""
+        self._references_left -= len(self._ids) + 1
+        if self._references_left < 0:
+            raise Refused("too many references")
         self._clones[""].append(target)
         for name in self._ids:
             if name:
