@@ -33,6 +33,7 @@ SLOW = {
     "rows that end nowhere": ("text/html", formula("\\\\[" * MEGABYTE)),
     "a row far from its distance": ("text/html", formula("\\\\" + " " * MEGABYTE + "x")),
     "an option far from its command": ("text/html", formula("\\cancel" + " " * MEGABYTE + "x")),
+    "blanks without a line's end": ("text/markdown", "`" + "\t" * 199_000),
     "rules inside rules": ("text/html", "<style>" + "a{{}}" * 500_000 + "</style><p>x</p>"),
     "drawings that do not end": ("image/svg+xml", "<svg " * 900_000 + " xmlns="),
     "references from far inside": (

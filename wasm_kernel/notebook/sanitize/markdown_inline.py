@@ -34,7 +34,7 @@ _TOKEN = re.compile(
     r"|(?P<bare>\bhttps?://[^\s<>\"'`]{1,2000}[^\s<>\"'`.,;:!?)*_~\]])"
     r"|(?P<bracket>!?\[)"
     r"|(?P<mark>\*+|_+|~~)"
-    r"|(?P<hard> {2,}\n|\\\n)",
+    r"|(?P<hard>(?<! ) {2,}+\n|\\\n)",
     re.DOTALL,
 )
 _INLINE_TARGET = re.compile(rf"\(\s*(?P<target>{_TARGET}){_TITLE}\s*\)")
