@@ -55,6 +55,14 @@ HEAVY = {
     f"<table style='display:contents'>{WIDE_ROW}</table>"
     + "<div style='display:table-row'>x</div>"
     * 40_000,
+    "shares-of-grids": nested("display:grid;max-width:90%", 12),
+    "shares-of-padded-grids": nested("display:grid;padding:1%", 12),
+    "shares-of-scrolling-grids": nested(
+        "display:grid;overflow-x:auto;overflow-y:auto;max-height:90%;max-width:90%", 14
+    ),
+    "shares-of-flexible-boxes": nested("display:flex;overflow:auto;height:99%;padding:1%", 40),
+    "shares-by-rule": "<style>div{--p:1%;display:grid;padding:var(--p)}</style>"
+    + nested("color:red", 14),
     "columns": "<table>" + "<colgroup span=999></colgroup>" * 1_000 + f"{ROWS}</table>",
 }
 """What takes from ten seconds to many minutes as it is."""

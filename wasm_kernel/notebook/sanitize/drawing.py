@@ -16,21 +16,33 @@ SLOTS_PER_CELL = 20
 DOTTED_MAX = 300
 """Elements that may have dotted and rounded borders, which are drawn dot by dot."""
 
+NESTED_BOXES_MAX = 5
+"""Levels below which boxes that share out their room may ask for a part of it."""
+
 _LEVEL = re.compile(r"<(/?)(?!(?:br|col|hr|img)\b)[a-z]")
 _CELL = re.compile(r"<(/?)(table|tr|td|th|col|colgroup)\b([^>]*)>")
 _SPAN = re.compile(r' (colspan|rowspan|span)="([0-9]+)"')
 _DOTS = re.compile(r"(?<![\w-])(?:dotted|dashed)(?![\w-])")
 _STYLE = re.compile(r' style="[^"]*"')
+_SHARING = re.compile(r"display:(?:inline-)?(?:flex|grid)|display:-webkit-")
+_SHARE = re.compile(
+    r"(?<![\w-])(?:padding(?:-[a-z]+)?|(?:max|min)-(?:width|height)|height|flex|flex-basis"
+    r'|(?:row-|column-)?gap):[^;"{}]*(?:%|var\()[^;"{}]*;?'
+)
 
 
 def is_deep(text: str) -> bool:
     """Whether elements that a parser wrote lie too deep inside each other."""
-    if text.count("<") <= LEVELS_MAX:
+    return _is_deeper(text, LEVELS_MAX)
+
+
+def _is_deeper(text: str, levels: int) -> bool:
+    if text.count("<") <= levels:
         return False
     depth = 0
     for tag in _LEVEL.finditer(text):
         depth += -1 if tag[1] else 1
-        if depth > LEVELS_MAX:
+        if depth > levels:
             return True
     return False
 
@@ -95,6 +107,24 @@ class _Table:
 
 
 def lightly_drawn(body: str, rules: str) -> tuple[str, str]:
+    """The same, without what takes a browser far longer than it took to write."""
+    return _with_plain_lines(*_without_shares(body, rules))
+
+
+def _without_shares(body: str, rules: str) -> tuple[str, str]:
+    """The same, without parts of a room that the boxes inside of it share out in turn.
+
+    Each level measures the next one several times to learn what the percentages are of: ten
+    levels of one line take a minute. Widths and margins in percent do not.
+    """
+    if not _SHARING.search(rules) and not _SHARING.search(body):
+        return body, rules
+    if not _is_deeper(body, NESTED_BOXES_MAX):
+        return body, rules
+    return _STYLE.sub(lambda style: _SHARE.sub("", style[0]), body), _SHARE.sub("", rules)
+
+
+def _with_plain_lines(body: str, rules: str) -> tuple[str, str]:
     """The same, with plain lines where many elements may have rounded borders of dots."""
     if "radius" not in body and "radius" not in rules:
         return body, rules
