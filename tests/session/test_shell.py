@@ -327,6 +327,10 @@ def test_find_does_nothing_where_it_does_not_know_what(
     assert (session.workspace / "kept").exists()
 
 
+GREP = "1\n2\n1:x,1\n2-y,2\n"
+SED = "<x>+1\n<y>+2\n1\n2\n"
+
+
 @pytest.mark.parametrize(
     ("line", "expected"),
     [
@@ -353,6 +357,10 @@ def test_find_does_nothing_where_it_does_not_know_what(
         ("zip -q a.zip a.csv && unzip -q -o a.zip -d out && ls out", "a.csv\n"),
         ("wc -l a.csv a.csv; seq 5 -2 1; seq 2 1", WC_AND_SEQ),
         ("touch 'b c'; find . -name 'b*' -print0 | xargs -0 ls", "./b c\n"),
+        ("grep -rn x *.csv; grep -r y .; grep -l x a.csv", "1:x,1\n./a.csv:y,2\na.csv\n"),
+        ("grep 'x\\|q' a.csv; grep 'x|y' a.csv; grep -E '^(x|q),' a.csv", "x,1\nx,1\n"),
+        ("grep -o '[[:digit:]]' a.csv; grep -A1 -n x a.csv; grep -w , a.csv", GREP),
+        ("sed 's/[a-z]\\+/<&>/; s/,\\(.\\)/+\\1/' a.csv; sed -E 's/(x|y),//' a.csv", SED),
         ("set -e; false; echo never", ""),
         ("echo $((2*(3+1))) $(( (1 + 2) * 3 ))", "8 9\n"),
         ("echo $((1/0)); echo never", ""),

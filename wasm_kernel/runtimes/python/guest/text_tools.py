@@ -8,6 +8,17 @@ import sys
 _SED_COMMAND = re.compile(
     r"(?:(?P<first>\d+|\$|/(?P<pattern>[^/]*)/)(?:,(?P<last>\d+|\$))?)?\s*(?P<do>[spdq])(?P<rest>.*)"
 )
+_OPERATOR = re.compile(r"\\.|\[\^?\]?[^]]*\]|[|+?(){}]")
+_CLASSES = {
+    "alnum": "a-zA-Z0-9",
+    "alpha": "a-zA-Z",
+    "digit": "0-9",
+    "lower": "a-z",
+    "punct": "!-/:-@\\[-`{-~",
+    "space": r"\s",
+    "upper": "A-Z",
+    "xdigit": "0-9a-fA-F",
+}
 _AWK_RULE = re.compile(r"\s*(?P<condition>[^{}]*?)\s*(?:\{(?P<action>[^{}]*)\})?\s*", re.DOTALL)
 _AWK_COMPARISON = re.compile(r"(\$?\w+)\s*(==|!=|>=|<=|>|<|~)\s*(.+)")
 
@@ -24,6 +35,20 @@ def read(paths, source):
         with open(path, encoding="utf-8", errors="replace") as file:
             texts.append(file.read())
     return "".join(texts)
+
+
+def expression(text, *, is_extended):
+    """Python's form of a pattern; in a basic one it is the backslash that makes an operator."""
+    text = re.sub(r"\[:(\w+):\]", lambda found: _CLASSES.get(found[1], found[0]), text)
+    text = re.sub(r"\\[<>]", r"\\b", text)
+    return text if is_extended else _OPERATOR.sub(_operator, text)
+
+
+def _operator(found):
+    text = found[0]
+    if len(text) == 1:
+        return f"\\{text}"
+    return text[1] if text[0] == "\\" and text[1] in "|+?(){}" else text
 
 
 def option_value(words, *names):
@@ -46,7 +71,10 @@ def _sed(words, source):
     operands = [word for word in words if not word.startswith("-")]
     if script is None:
         script = operands.pop(0)
-    commands = [_sed_command(part) for part in re.split(r"[;\n]", script) if part.strip()]
+    is_extended = "E" in flags or "r" in flags
+    commands = [
+        _sed_command(part, is_extended) for part in re.split(r"[;\n]", script) if part.strip()
+    ]
     if "i" not in flags:
         sys.stdout.write(_sedded(read(operands, source), commands, "n" in flags))
         return
@@ -56,7 +84,7 @@ def _sed(words, source):
             file.write(text)
 
 
-def _sed_command(text):
+def _sed_command(text, is_extended):
     found = _SED_COMMAND.fullmatch(text.strip())
     if found is None:
         raise ValueError(f"'{text}' is not understood in the sandbox")
@@ -67,7 +95,7 @@ def _sed_command(text):
     if len(parts) != 3:
         raise ValueError(f"unterminated 's' command in '{text}'")
     pattern, replacement, flags = parts
-    pattern = re.sub(r"\\([(){}+?|])", r"\1", pattern) if r"\(" in pattern else pattern
+    pattern = expression(pattern, is_extended=is_extended)
     replacement = replacement.replace(f"\\{separator}", separator)
     replacement = re.sub(r"(?<!\\)&", r"\\g<0>", replacement)
     compiled = re.compile(pattern, re.IGNORECASE if "i" in flags.lower() else 0)

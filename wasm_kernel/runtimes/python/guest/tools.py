@@ -1,5 +1,7 @@
 """The commands themselves: each takes its words and its input, prints, and returns its code."""
 
+import fnmatch
+import getopt
 import os
 import re
 import shutil
@@ -10,6 +12,8 @@ from wasm_guest import archives, ending, finding, packages, text_tools
 from wasm_guest.refusals import NETWORK
 from wasm_guest.text_tools import option_value, unescaped
 from wasm_guest.text_tools import read as _read
+
+_GREP_WORDS = ("color=?", "colour=?", "include=")
 
 
 def unknown(name):
@@ -162,40 +166,74 @@ def _echo(words, _):
 
 
 def _grep(words, source):
-    options, (text, *paths) = _split(words)
-    pattern = re.compile(
-        re.escape(text) if "F" in options else text, ("i" in options and re.I) or 0
-    )
-    if "r" in options or "R" in options:
-        paths = [
-            os.path.join(folder, name)
-            for path in paths or ["."]
-            for folder, _, names in os.walk(path)
-            for name in sorted(names)
-        ]
+    pairs, operands = getopt.gnu_getopt(words, "EFGHPRchilnoqrsvwxA:B:C:e:m:", _GREP_WORDS)
+    options = dict(pairs)
+    texts = [value for name, value in pairs if name == "-e"]
+    pattern = _grep_pattern(texts or [operands.pop(0)], options)
+    is_deep = "-r" in options or "-R" in options
+    paths = operands or (["."] if is_deep else ["-"])
+    is_named = len(paths) > 1 or (is_deep and any(map(os.path.isdir, paths)))
+    is_named = "-H" in options or (is_named and "-h" not in options)
+    if is_deep:
+        paths = [file for path in paths for file in _files_of(path, options.get("--include", "*"))]
     is_found = False
-    for path in paths or ["-"]:
+    for path in paths:
         lines = _read([path], source).splitlines()
         found = [
-            (number, line)
-            for number, line in enumerate(lines, 1)
-            if bool(pattern.search(line)) != ("v" in options)
+            n for n, line in enumerate(lines) if bool(pattern.search(line)) != ("-v" in options)
         ]
+        found = found[: int(options.get("-m", len(lines)))]
         is_found = is_found or bool(found)
-        _print_found(found, f"{path}:" if len(paths) > 1 and "h" not in options else "", options)
+        if "-q" in options:
+            continue
+        if "-l" in options:
+            sys.stdout.write(f"{path}\n" * bool(found))
+        elif "-c" in options:
+            print(f"{path}:" * is_named + str(len(found)))
+        else:
+            _print_found(lines, found, path if is_named else "", pattern, options)
     return 0 if is_found else 1
 
 
-def _print_found(found, prefix, options):
-    if "q" in options:
-        return
-    if "l" in options:
-        print(prefix.removesuffix(":")) if found else None
-    elif "c" in options:
-        print(f"{prefix}{len(found)}")
-    else:
-        for number, line in found:
-            print(prefix + (f"{number}:" if "n" in options else "") + line)
+def _grep_pattern(texts, options):
+    if "-F" in options:
+        texts = [re.escape(text) for text in texts]
+    elif "-P" not in options:
+        texts = [text_tools.expression(text, is_extended="-E" in options) for text in texts]
+    text = "|".join(f"(?:{text})" for text in texts)
+    if "-w" in options:
+        text = rf"(?<!\w)(?:{text})(?!\w)"
+    if "-x" in options:
+        text = rf"^(?:{text})$"
+    return re.compile(text, re.IGNORECASE if "-i" in options else 0)
+
+
+def _files_of(path, pattern):
+    """A file itself, or those below a folder."""
+    if not os.path.isdir(path):
+        return [path]
+    return [
+        os.path.join(folder, name)
+        for folder, _, names in os.walk(path)
+        for name in sorted(names)
+        if fnmatch.fnmatchcase(name, pattern)
+    ]
+
+
+def _print_found(lines, found, path, pattern, options):
+    """The lines that were found, with as many beside each as was asked for."""
+    before, after = (int(options.get(name, options.get("-C", 0))) for name in ("-B", "-A"))
+    shown = {n for place in found for n in range(place - before, place + after + 1)}
+    last = None
+    for number in sorted(shown & set(range(len(lines)))):
+        if last is not None and number > last + 1 and before + after:
+            print("--")
+        last = number
+        mark = ":" if number in found else "-"
+        start = (path + mark) * bool(path) + f"{number + 1}{mark}" * ("-n" in options)
+        only = "-o" in options and mark == ":"
+        for text in [m[0] for m in pattern.finditer(lines[number])] if only else [lines[number]]:
+            print(start + text)
 
 
 def _sort(words, source):
