@@ -361,6 +361,7 @@ SED = "<x>+1\n<y>+2\n1\n2\n"
         ("grep 'x\\|q' a.csv; grep 'x|y' a.csv; grep -E '^(x|q),' a.csv", "x,1\nx,1\n"),
         ("grep -o '[[:digit:]]' a.csv; grep -A1 -n x a.csv; grep -w , a.csv", GREP),
         ("sed 's/[a-z]\\+/<&>/; s/,\\(.\\)/+\\1/' a.csv; sed -E 's/(x|y),//' a.csv", SED),
+        ("tr a-z A-Z <<< $'a\\tit\\'s'", "A\tIT'S\n"),
         ("set -e; false; echo never", ""),
         ("echo $((2*(3+1))) $(( (1 + 2) * 3 ))", "8 9\n"),
         ("echo $((1/0)); echo never", ""),
@@ -372,6 +373,10 @@ def test_a_script_of_the_shell(session: Session, cell: RunCell, line: str, expec
     (session.workspace / "a.csv").write_text("x,1\ny,2\n")
     (session.workspace / "folder").mkdir()
     assert printed(cell, session, f"%%bash --no-raise-error\n{line}") == expected
+
+
+def test_a_script_gets_arguments(session: Session, cell: RunCell) -> None:
+    assert printed(cell, session, '%%bash -s "one two" 3\necho $2 $1 $#') == "3 one two 2\n"
 
 
 def test_a_shell_line_leaves_the_session_as_it_was(session: Session, cell: RunCell) -> None:

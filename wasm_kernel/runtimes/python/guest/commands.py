@@ -336,14 +336,15 @@ def _bash(words, source):
     if words[:1] == ["--version"]:
         print("wasm_kernel's stand-in for a shell")
         return 0
+    is_input = False
     while words and words[0].startswith("-") and "c" not in words[0]:
-        words.pop(0)
+        is_input = words.pop(0) == "-s" or is_input
     if words and words[0].startswith("-"):
         return run_script(words[1], source.read(), words[3:])
-    if words:
+    if words and not is_input:
         with _opened(words[0], "r") as file:
             return run_script(file.read(), source.read(), words[1:])
-    return run_script(source.read())
+    return run_script(source.read(), arguments=words)
 
 
 def _interpreter(name):

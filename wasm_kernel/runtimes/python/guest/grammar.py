@@ -6,7 +6,10 @@ A word stays a list of pieces, each with the way it was quoted, until it is expa
 import re
 from dataclasses import dataclass, field
 
+from wasm_guest.text_tools import unescaped
+
 _OPERATOR = re.compile(r"&>>|&>|&&|&|\|\||\|&|\||;;|;|\(|\)|\n|(\d*)(<<<|<<-?|>>|>&|>\||>|<)")
+_ESCAPED_TEXT = re.compile(r"(?:[^'\\]|\\.)*'", re.DOTALL)
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=")
 _ENDS = frozenset({"then", "elif", "else", "fi", "do", "done", "}", ")", ";;", "esac"})
 _UNKNOWN = frozenset({"case", "select", "function"})
@@ -90,7 +93,12 @@ def _word(text, place):
         character = text[place]
         if character in " \t\r\n;&|<>()":
             break
-        if character == "'":
+        if text.startswith("$'", place):
+            end = _escaped_end(text, place + 2)
+            content = unescaped(text[place + 2 : end]).replace("\\'", "'")
+            pieces.append((content, "single"))
+            place = end + 1
+        elif character == "'":
             end = _closing(text, place + 1, "'")
             pieces.append((text[place + 1 : end], "single"))
             place = end + 1
@@ -127,6 +135,13 @@ def _closing(text, place, mark):
     if end < 0:
         raise ShellSyntaxError("No closing quotation")
     return end
+
+
+def _escaped_end(text, place):
+    found = _ESCAPED_TEXT.match(text, place)
+    if found is None:
+        raise ShellSyntaxError("No closing quotation")
+    return found.end() - 1
 
 
 def _double(text, place):

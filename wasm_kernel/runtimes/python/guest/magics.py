@@ -49,7 +49,7 @@ def _script(line, cell):
     from IPython.core.magics.script import ScriptMagics
     from IPython.utils.process import arg_split
 
-    arguments, words = ScriptMagics.shebang.parser.parse_known_args(arg_split(line))
+    arguments, words = ScriptMagics.shebang.parser.parse_known_args(arg_split(line, posix=True))
     if not words or not commands.has_program(words[0]):
         # As IPython says it of programs that are not installed.
         print(f"Couldn't find program: {''.join(words[:1])!r} ({PROCESSES})")
