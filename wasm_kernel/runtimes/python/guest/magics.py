@@ -20,7 +20,7 @@ def install(shell):
     """Register them with a shell."""
     for kind, names, function in (
         ("line", ("pip",), _pip),
-        ("line", ("conda", "mamba", "micromamba", "uv"), _no_conda),
+        ("line", ("conda", "mamba", "micromamba", "uv"), _only_pip),
         ("cell", ("script",), _script),
         *(("cell", (name,), _script_of(name)) for name in _PROGRAMS),
         ("line", ("less", "more"), _page),
@@ -39,9 +39,9 @@ def _pip(line):
     packages.pip(line.split())
 
 
-def _no_conda(line):
-    """There is no such environment here."""
-    raise UsageError("there is no conda in the sandbox; use %pip")
+def _only_pip(line):
+    """There is no such program here."""
+    raise UsageError("there is no conda and no uv in the sandbox; use %pip")
 
 
 def _script(line, cell):
