@@ -705,6 +705,28 @@ def test_notebooks_are_written_and_read(session: Session, cell: RunCell) -> None
     assert not NotebookNotary().check_signature(exported)
 
 
+def test_pillow_draws_text_in_any_size(session: Session, cell: RunCell) -> None:
+    ran = cell(
+        session,
+        "from PIL import Image, ImageDraw, ImageFont\n"
+        "font = ImageFont.truetype('DejaVuSans.ttf', 20)\n"
+        "print(font.getname(), font.getmetrics(), font.getbbox('Hello, World'))\n"
+        "picture = Image.new('L', (300, 60))\n"
+        "pen = ImageDraw.Draw(picture)\n"
+        "pen.text((150, 30), 'Hello', font=font, anchor='mm', fill=255)\n"
+        "print(picture.getbbox())\n"
+        "pen.text((4, 4), 'two\\nlines', font_size=16, fill=255, stroke_width=2)\n"
+        "print(picture.getbbox()[:2], pen.textbbox((0, 0), 'x', ImageFont.load_default(30)))\n"
+        "ImageFont.truetype('missing.ttf', 9)",
+    )
+    # Within a pixel of what Pillow's own module says of these fonts.
+    assert ran.stdout == (
+        "('DejaVu Sans', 'Book') (19, 5) (0, 4, 121, 22)\n(125, 22, 174, 37)\n"
+        "(3, 7) (-1, 14, 15, 30)\n"
+    )
+    assert ran.error.value == "cannot open resource"
+
+
 def test_a_package_of_the_workspace_comes_before_a_stand_in(
     session: Session, cell: RunCell
 ) -> None:

@@ -9,6 +9,7 @@ import importlib.machinery
 import sys
 
 _MODULES = {
+    "PIL._imagingft": "wasm_guest.drawn_text",
     "_ssl": "wasm_guest.encryption",
     "nbformat": "wasm_guest.notebook_format",
     "nbformat.sign": "wasm_guest.notebook_format",
