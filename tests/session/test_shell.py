@@ -740,6 +740,19 @@ def test_going_home_makes_the_folder(session: Session, cell: RunCell) -> None:
     assert printed(cell, session, "%cd ~").strip() == "/app/.wasm_kernel/home"
 
 
+def test_naming_home_makes_the_folder(session: Session, cell: RunCell) -> None:
+    assert cell(session, "1 + 1").value == "2"
+    home = session.workspace / ".wasm_kernel" / "home"
+    assert not home.exists()
+    ran = cell(
+        session,
+        "import os, pathlib\n"
+        "(pathlib.Path.home() / 'data').mkdir()\n"
+        "open(os.path.expanduser('~/data/a.txt'), 'w').close()",
+    )
+    assert ran.result.success and (home / "data" / "a.txt").exists()
+
+
 def test_a_data_set_that_is_not_there_says_what_to_do(shared: Session, cell: RunCell) -> None:
     ran = cell(shared, "import statsmodels.api as sm\nsm.datasets.heart.load()")
     assert ran.error.name == "FileNotFoundError"

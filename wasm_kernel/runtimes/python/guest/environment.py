@@ -1,6 +1,7 @@
 """What a guest finds when it starts: streams, paths, environment, randomness, and kind refusals."""
 
 import array
+import contextlib
 import gc
 import os
 import random
@@ -60,6 +61,7 @@ def prepare():
     caches.install()
     loop.install()
     _normalise_working_directory()
+    _make_home_when_it_is_named()
     _keep_temporary_files_private()
 
 
@@ -100,6 +102,21 @@ def _normalise_working_directory():
         plain(path)
 
     os.chdir = chdir
+
+
+def _make_home_when_it_is_named():
+    """Who asks for ``~`` is about to read or write there, and elsewhere finds a folder."""
+    plain = os.path.expanduser
+
+    def expanduser(path):
+        found = plain(path)
+        home = os.environ.get("HOME")
+        if home and _is_begun and os.fsdecode(path)[:2] in ("~", "~/"):
+            with contextlib.suppress(OSError):
+                os.makedirs(home, exist_ok=True)
+        return found
+
+    os.path.expanduser = expanduser
 
 
 def _keep_temporary_files_private():
