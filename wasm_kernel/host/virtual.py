@@ -10,45 +10,31 @@ from __future__ import annotations
 import struct
 from typing import TYPE_CHECKING
 
-from wasm_kernel.core.data import dataclass
 from wasm_kernel.core.digests import blake2b
 from wasm_kernel.host.descriptors import Place
-from wasm_kernel.host.mounts import Mount
+from wasm_kernel.host.listings import Entry
 from wasm_kernel.host.wasi import WasiGuard
-from wasm_kernel.host.wasi_abi import FAULT, INTR, SUCCESS, WasiFailure, unsigned
+from wasm_kernel.host.wasi_abi import FAULT, SUCCESS, unsigned
 from wasm_kernel.host.world import BEGIN_NS
 
 if TYPE_CHECKING:
-    from wasm_kernel.host.guest import Guest
+    pass
 
 GLANCE_NS = 1000
 """What passes when somebody looks at the clock or writes a file: no two moments are the same."""
 
 _RANDOM_MAX = 1 << 20
 _SLEEP_MAX = 1e9
-_COOKIE_MAX = 2**32 - 1
 _FOLDER = 3
 _FOLDER_BYTES = 4096
 _SET_ATIME, _ATIME_NOW, _SET_MTIME, _MTIME_NOW = 1, 2, 4, 8
 
 _FILESTAT = struct.Struct("<QQB7xQQQQQ")
 """Device, inode, kind, links, size, and the times of access, change of content, and change."""
-_ENTRY = struct.Struct("<QQIB3x")
-"""Where the next entry is, inode, length of the name that follows, kind."""
-
-
-@dataclass(frozen=True)
-class _Entry:
-    name: bytes
-    kind: int
 
 
 class VirtualGuard(WasiGuard):
     """The WASI functions of a deterministic guest."""
-
-    def __init__(self, guest: Guest, *, mounts: dict[int, Mount]) -> None:
-        super().__init__(guest, mounts=mounts)
-        self._listings: dict[int, list[_Entry]] = {}
 
     def clock_time_get(self, _clock: int, _precision: int, pointer: int) -> int:
         """The virtual clock."""
@@ -75,7 +61,7 @@ class VirtualGuard(WasiGuard):
 
     def fd_filestat_get(self, descriptor: int, pointer: int) -> int:
         number = self._native("fd_filestat_get", descriptor, pointer)
-        return self._retold(number, self._place_of(descriptor), pointer)
+        return self._retold(number, self.place_of(descriptor), pointer)
 
     def path_filestat_get(
         self, folder: int, lookup: int, pointer: int, length: int, filled: int
@@ -95,10 +81,6 @@ class VirtualGuard(WasiGuard):
         told = (place.mount, _inode(place), kind, links, size, changed, changed, changed)
         self._memory.write(unsigned(pointer), _FILESTAT.pack(*told))
         return SUCCESS
-
-    def _place_of(self, descriptor: int) -> Place:
-        file = self._open.get(descriptor)
-        return Place(descriptor, "") if file is None else file.place
 
     def _written(self, descriptor: int) -> None:
         """A file that was written gets the time of the guest's own clock."""
@@ -132,56 +114,14 @@ class VirtualGuard(WasiGuard):
 
     # Folders, in the order of their names.
 
-    def fd_readdir(self, descriptor: int, buffer: int, size: int, cookie: int, used: int) -> int:
-        room = unsigned(size)
-        if not self._memory.holds(unsigned(buffer), room):
-            return FAULT
-        if cookie == 0 or descriptor not in self._listings:
-            listed = self._listed(descriptor, buffer, size, used)
-            if listed is None:
-                # Not even one entry has room: the guest comes again with more.
-                return self._native("fd_readdir", descriptor, buffer, size, 0, used)
-            self._listings[descriptor] = listed
-        place = self._place_of(descriptor)
-        told = b""
-        begin = cookie & _COOKIE_MAX
-        for index, entry in enumerate(self._listings[descriptor][begin:], begin):
+    def entries(self, descriptor: int) -> list[Entry]:
+        place = self.place_of(descriptor)
+
+        def told(entry: Entry) -> Entry:
             inode = _inode(Place(place.mount, _joined(place.path, entry.name)))
-            told += _ENTRY.pack(index + 1, inode, len(entry.name), entry.kind) + entry.name
-            if len(told) >= room:
-                break
-        self._memory.write(unsigned(buffer), told[:room])
-        self._memory.write_u32(unsigned(used), min(len(told), room))
-        return SUCCESS
+            return entry._replace(inode=inode)
 
-    def _listed(self, descriptor: int, buffer: int, size: int, used: int) -> list[_Entry] | None:
-        """All entries of a folder, read by way of the guest's own buffer."""
-        found: list[_Entry] = []
-        cookie = 0
-        while True:
-            if self._guest.watch.cause is not None:
-                raise WasiFailure(INTR)
-            number = self._native("fd_readdir", descriptor, buffer, size, cookie, used)
-            if number != SUCCESS:
-                raise WasiFailure(number)
-            length = self._memory.read_u32(unsigned(used))
-            data = self._memory.read(unsigned(buffer), length)
-            at = 0
-            while at + _ENTRY.size <= length:
-                following, _, name_length, kind = _ENTRY.unpack_from(data, at)
-                end = at + _ENTRY.size + name_length
-                if end > length:
-                    break
-                found.append(_Entry(data[at + _ENTRY.size : end], kind))
-                cookie, at = following, end
-            if length < unsigned(size):
-                return sorted(found, key=lambda entry: entry.name)
-            if at == 0:
-                return None
-
-    def fd_close(self, descriptor: int) -> int:
-        self._listings.pop(descriptor, None)
-        return super().fd_close(descriptor)
+        return [told(entry) for entry in sorted(super().entries(descriptor))]
 
 
 def _joined(folder: str, name: bytes) -> str:

@@ -17,6 +17,7 @@ import wasmtime
 from wasm_kernel.core.data import replace
 from wasm_kernel.host.calls import Export
 from wasm_kernel.host.descriptors import Descriptors, OpenFile, Place
+from wasm_kernel.host.listings import Entry, Listings, entries_of
 from wasm_kernel.host.mounts import Mount
 from wasm_kernel.host.wasi_abi import (
     ACCES,
@@ -50,6 +51,7 @@ _DEPTH_MAX = 64
 _OPEN_MAX = 256
 _SCRATCH = 4096
 _IOVECS_MAX = 1024
+_COOKIE_MAX = 2**32 - 1
 _SMALL_WRITE_BYTES = 65_536
 """What a write may have to be found too large only afterwards."""
 _SUBSCRIPTIONS_MAX = 1024
@@ -78,6 +80,7 @@ class WasiGuard:
         self._is_reopening = False
         self._nameless: dict[int, int] = {}
         self._has_lost_mount = False
+        self._listings = Listings(self.entries)
 
     # Output and files.
 
@@ -230,7 +233,44 @@ class WasiGuard:
         for inode in list(self._nameless):
             self._count_nameless(inode, 0)
 
+    # Folders.
+
+    def fd_readdir(self, descriptor: int, buffer: int, size: int, cookie: int, used: int) -> int:
+        room = unsigned(size)
+        if not self._memory.holds(unsigned(buffer), room):
+            return FAULT
+        try:
+            told = self._listings.tell(descriptor, cookie & _COOKIE_MAX, room)
+        except OSError:
+            # No folder, or none any more: Wasmtime knows the word for it.
+            return self._native("fd_readdir", descriptor, buffer, size, cookie, used)
+        self._memory.write(unsigned(buffer), told)
+        self._memory.write_u32(unsigned(used), len(told))
+        return SUCCESS
+
+    def entries(self, descriptor: int) -> list[Entry]:
+        """What is in an open folder; ``OSError`` where that is for Wasmtime to say."""
+        place = self.place_of(descriptor)
+        mount = self._mounts.get(place.mount)
+        if mount is None:
+            raise WasiFailure(BADF)
+        if mount.is_workspace:
+            with self._guest.journal.workspace.folder(place.path) as folder:
+                return entries_of(folder)
+        # Nothing of a guest's is in there: links are the user's own, and lead no further than in.
+        host = mount.host.resolve()
+        there = (host / place.path).resolve()
+        if not there.is_relative_to(host):
+            raise WasiFailure(ACCES)
+        return entries_of(str(there))
+
+    def place_of(self, descriptor: int) -> Place:
+        """Where an open file or folder lies."""
+        file = self._open.get(descriptor)
+        return Place(descriptor, "") if file is None else file.place
+
     def fd_close(self, descriptor: int) -> int:
+        self._listings.forget(descriptor)
         file = self._open.pop(descriptor, None)
         if file is None:
             self._has_lost_mount = True

@@ -50,7 +50,6 @@ _RELAYED: dict[str, list[str]] = {
 _VIRTUAL = {
     "clock_time_get",
     "fd_filestat_get",
-    "fd_readdir",
     "random_get",
 }
 """Answered by the host for a deterministic guest alone."""

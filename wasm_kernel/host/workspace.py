@@ -101,6 +101,16 @@ class Workspace:
         finally:
             os.close(descriptor)
 
+    @contextlib.contextmanager
+    def folder(self, path: str) -> Iterator[int]:
+        """A folder, open; ``OSError`` where it is none, or a link is in the way."""
+        with self.parent(path) as (parent, name):
+            descriptor = os.open(name or ".", _FOLDER_FLAGS, dir_fd=parent)
+            try:
+                yield descriptor
+            finally:
+                os.close(descriptor)
+
     def lstat(self, path: str) -> os.stat_result | None:
         """The ``lstat`` of a path, or None where there is nothing or a link is in the way."""
         if not path:
