@@ -163,6 +163,19 @@ def test_a_name_steers_no_terminal(make_kernel: MakeKernel) -> None:
 # Park.
 
 
+def test_saved_sessions_count_as_what_the_workspace_holds(
+    make_kernel: MakeKernel, tmp_path: Path
+) -> None:
+    kernel = make_kernel()
+    kernel.run("import os\ndata = os.urandom(20_000_000)")
+    kernel.run("%policy workspace_max_bytes=10MB")
+    assert "with this session it could be" in refused(kernel.run("%save large"))
+    assert not (tmp_path / "workspace" / "large.session").exists()
+    kernel.run("%policy workspace_max_bytes=100MB")
+    for _ in range(3):  # each replaces the last one
+        assert "parked in large.session" in said(kernel.run("%save large"))
+
+
 def test_save_and_resume_in_another_process(make_kernel: MakeKernel, tmp_path: Path) -> None:
     kernel = make_kernel()
     kernel.run("import pandas as pd\nframe = pd.DataFrame({'a': [1, 2]})")

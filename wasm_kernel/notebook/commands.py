@@ -25,6 +25,8 @@ from wasm_kernel.core.units import (
     write_fuel,
     write_seconds,
 )
+from wasm_kernel.host.pages import PAGE
+from wasm_kernel.host.workspace import Workspace
 from wasm_kernel.notebook.files import preview, table_of_files
 from wasm_kernel.notebook.sanitize import sanitize_text
 from wasm_kernel.notebook.settings import METRICS_MODES, Settings
@@ -192,11 +194,30 @@ def _saved_path(host: Host, name: str) -> Path:
 
 def _save(host: Host, arguments: list[str]) -> Output:
     path = _saved_path(host, arguments[0])
+    _require_room(host.session, path.name)
     size = host.session.save(path)
     return _text(
         f"the session is parked in {path.name} ({format_bytes(size)}); "
         f"{host.prefix}resume {shlex.quote(path.name)}"
     )
+
+
+def _require_room(session: Session, name: str) -> None:
+    """A line of a notebook may not fill the disk either; what it writes is compressed later."""
+    policy = session.policy
+    with Workspace(session.workspace) as workspace:
+        used, replaced = workspace.usage(), workspace.lstat(name)
+    size = used.size + session.committed_pages * PAGE - (replaced.st_size if replaced else 0)
+    if size > policy.workspace_max_bytes:
+        raise CommandError(
+            f"the workspace may hold {format_bytes(policy.workspace_max_bytes)}, and with this "
+            f"session it could be {format_bytes(size)}: remove files or raise workspace_max_bytes"
+        )
+    if replaced is None and used.entries >= policy.workspace_max_files:
+        raise CommandError(
+            f"the workspace may hold {policy.workspace_max_files:,} files, and it does: "
+            "remove some or raise workspace_max_files"
+        )
 
 
 def _resume(host: Host, arguments: list[str]) -> Output:
