@@ -341,13 +341,16 @@ def _spare_missing_sources():
 
     def __init__(self, description, filename, *args, **kwargs):
         plain(self, description, filename, *args, **kwargs)
-        is_of_image = filename.startswith(("/usr/", "<frozen ")) or (
-            filename.endswith((".pyx", ".pxi", ".pxd")) and not filename.startswith("/")
-        )
-        if self._sd is None and is_of_image:
+        if self._sd is None and _is_of_image(filename):
             self.raw_lines = []
 
     FrameInfo.__init__ = __init__
+
+
+def _is_of_image(filename):
+    if filename.startswith("/"):
+        return filename.startswith("/usr/")
+    return filename.startswith("<frozen ") or filename.endswith((".pyx", ".pxi", ".pxd"))
 
 
 def _pass_over_escapes():
