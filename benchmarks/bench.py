@@ -108,10 +108,15 @@ class Bench:
         calls: dict[str, Callable[[], float]],
         *,
         repeats: int = 31,
+        least: int = 1,
         note: str = "",
         unit: str = "ms",
     ) -> Measure:
-        """Calls of some peers, in turns; a peer that is not ready has its reason in the table."""
+        """Calls of some peers, in turns; a peer that is not ready has its reason in the table.
+
+        ``least`` is how often a peer takes part however long that takes, where what is measured
+        is only a part of it.
+        """
         ready, absent = {}, {}
         for peer, call in calls.items():
             prepared = self.prepared(peer)
@@ -119,7 +124,9 @@ class Bench:
                 ready[peer] = call
             else:
                 absent[peer] = Entry(call, failure=prepared.reason)
-        entries = interleave(ready, self.rounds(repeats))
+        rounds = self.rounds(repeats)
+        rounds.least = max(rounds.least, least)
+        entries = interleave(ready, rounds)
         found = self.results.add(name, title, {**entries, **absent}, note=note, unit=unit)
         self.show(name, found)
         return found
