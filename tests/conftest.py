@@ -15,6 +15,8 @@ from wasm_kernel.core.models import ExecutionPolicy
 from wasm_kernel.host.guest import Program
 from wasm_kernel.notebook.install import Spec, install
 from wasm_kernel.runtimes.python.prepare import prepare
+from wasm_kernel.runtimes.python.ready import Pool
+from wasm_kernel.runtimes.python.ready import pool as shared_pool
 from wasm_kernel.runtimes.python.sandbox import PythonSandbox
 
 settings.register_profile("repeatable", derandomize=True, deadline=None, database=None)
@@ -66,6 +68,14 @@ def make_sandbox(workspace: Path) -> Iterator[Callable[..., PythonSandbox]]:
     yield make
     for sandbox in made:
         sandbox.close()
+
+
+@pytest.fixture
+def pool() -> Iterator[Pool]:
+    """The interpreters that wait in this process: at first none, and none is left behind."""
+    shared_pool.close()
+    yield shared_pool
+    shared_pool.close()
 
 
 @pytest.fixture(scope="module")

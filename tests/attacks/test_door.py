@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from interpreters import the_one_that_waits
 
 from wasm_kernel import Limit, SandboxExecutionError, SandboxResult
 from wasm_kernel.host import wasi_abi
@@ -23,6 +24,7 @@ from wasm_kernel.host.mapped import strategy
 from wasm_kernel.host.memory import GuestMemory
 from wasm_kernel.host.workspace import Workspace
 from wasm_kernel.runtimes.python import conversation, one_shot
+from wasm_kernel.runtimes.python.ready import Pool
 
 from .conftest import Canary, Runner
 from .guest_code import ATTEMPT, SEND, attempts, done
@@ -390,12 +392,12 @@ def test_a_script_that_gave_up_its_stdout_ends_well(run: Runner, how: str) -> No
 
 
 def test_control_a_run_that_is_not_fresh_is_noticed(
-    run: Runner, monkeypatch: pytest.MonkeyPatch
+    run: Runner, pool: Pool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(strategy(), "reset", lambda *_: None)
     made = run.sandbox()
     made.execute(REPLACED["json"])
-    made._spares[0].wait()
+    the_one_that_waits(pool)
     after = made.execute("import json\nprint(json.dumps([1]))")
     assert after.stdout != "[1]\n"
 

@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from interpreters import the_one_that_waits
 
 import wasm_kernel.host.journal as journal_module
 import wasm_kernel.host.preimages as preimages_module
@@ -20,6 +21,7 @@ from wasm_kernel import NOTEBOOK_POLICY, Limit, PythonSandbox, SandboxResult, Se
 from wasm_kernel.core.errors import GuestProtocolError
 from wasm_kernel.host.mapped import strategy
 from wasm_kernel.runtimes.python.one_shot import OVERHEAD_FUEL
+from wasm_kernel.runtimes.python.ready import Pool
 
 from .conftest import Canary, Runner
 from .guest_code import ATTEMPT, attempts, done
@@ -447,12 +449,12 @@ def test_a_run_finds_nothing_of_the_run_before(run: Runner) -> None:
 
 
 def test_control_an_instance_that_is_not_put_back_is_noticed(
-    run: Runner, monkeypatch: pytest.MonkeyPatch
+    run: Runner, pool: Pool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(strategy(), "reset", lambda *_: None)
     sandbox = run.sandbox()
     assert sandbox.execute(LEAVE_BEHIND).success
-    sandbox._spares[0].wait()
+    the_one_that_waits(pool)
     seen = sandbox.execute(LOOK_BEHIND).stdout
     assert seen.startswith("True [True, True, ")
     assert seen.endswith(", True]\n"), "the freed memory of the run before was not recognized"

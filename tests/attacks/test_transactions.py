@@ -24,7 +24,7 @@ from wasm_kernel.host.journal import Journal
 from wasm_kernel.host.mapped import MappedMemory
 from wasm_kernel.host.pages import CommittedMemory
 from wasm_kernel.host.wasi import WasiGuard
-from wasm_kernel.runtimes.python import live as live_module
+from wasm_kernel.runtimes.python.inputs import Beginning
 from wasm_kernel.runtimes.python.live import LiveInterpreter
 
 from .conftest import HANG_GUARD_SECONDS, fingerprint
@@ -479,9 +479,9 @@ def test_sessions_that_begin_with_a_question_differ(make: MakeSession) -> None:
 def test_control_forks_without_entropy(make: MakeSession, monkeypatch: pytest.MonkeyPatch) -> None:
     """With the reseeding taken out the check finds twins."""
     monkeypatch.setattr(
-        live_module,
-        "start_request",
-        lambda policy, *_: {"env": policy.env, "randomness": "seeded", "seed": 1},
+        Beginning,
+        "request",
+        lambda *_: {"env": {}, "randomness": "seeded", "seed": 1},
     )
     origin = make()
     origin.execute(DRAW)

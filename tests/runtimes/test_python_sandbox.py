@@ -40,8 +40,7 @@ from wasm_kernel import (
 from wasm_kernel.host import cache
 from wasm_kernel.host.workspace import Usage, Workspace
 from wasm_kernel.runtimes.python import artifacts
-from wasm_kernel.runtimes.python.one_shot import Spare
-from wasm_kernel.runtimes.python.sandbox import SPARES_MAX
+from wasm_kernel.runtimes.python.ready import pool
 
 ROOT = Path(__file__).parents[2]
 MakeSandbox = Callable[..., PythonSandbox]
@@ -1397,6 +1396,7 @@ POLLUTIONS = {
 def untouched(tmp_path_factory: pytest.TempPathFactory) -> Any:
     """What the probe finds in a sandbox that never ran anything."""
     folder = tmp_path_factory.mktemp("untouched")
+    pool.close()
     with PythonSandbox(workspace=folder) as sandbox:
         return value_of(sandbox.execute(PROBE))
 
@@ -1420,28 +1420,6 @@ def test_pollution_is_seen_by_the_probe_itself(make_sandbox: MakeSandbox, untouc
         assert result.stdout.strip() != repr(untouched), name
 
 
-def spare_of(sandbox: PythonSandbox) -> Spare:
-    """The instance that waits for the next run, when it has been cleared."""
-    [spare] = sandbox._spares
-    spare.wait()
-    return spare
-
-
-def test_instance_is_reused_after_an_ordinary_run(make_sandbox: MakeSandbox) -> None:
-    """The tests above mean something only if it is."""
-    sandbox = make_sandbox()
-    sandbox.execute("pass")
-    guest = spare_of(sandbox).guest
-    for code in (
-        "x = 1",
-        "raise ValueError",
-        "import sys; sys.exit(3)",
-        "open('/app/f', 'w').close()",
-    ):
-        sandbox.execute(code)
-        assert spare_of(sandbox).guest is guest, code
-
-
 def test_instance_is_not_reused_for_another_data_folder_of_the_same_name(
     make_sandbox: MakeSandbox, tmp_path: Path
 ) -> None:
@@ -1461,77 +1439,6 @@ def test_the_workspace_can_be_where_data_would_be(
     sandbox = make_sandbox(guest_mount_path="/data")
     assert sandbox.execute("open('/data/made', 'w').close()").files_created == ["made"]
     assert (workspace / "made").exists()
-
-
-def test_a_run_does_not_wait_for_the_last_one_to_be_cleared(make_sandbox: MakeSandbox) -> None:
-    """Two instances take turns, and there are never more of them."""
-    sandbox = make_sandbox()
-    for number in range(20):
-        assert sandbox.execute(f"print({number})").stdout == f"{number}\n"
-        assert 1 <= len(sandbox._spares) <= SPARES_MAX
-
-
-@pytest.mark.parametrize(
-    "code",
-    [
-        "import os; os._exit(0)",
-        "while True: pass",
-        "x = bytearray(30_000_000)",
-        "import os; os.open('/app/user_code.py', os.O_RDONLY)",
-        "import os; os.close(3)",
-    ],
-    ids=["exited", "trapped", "grown", "left a file open", "closed a mount"],
-)
-def test_instance_is_not_reused_where_it_differs_from_a_new_one(
-    make_sandbox: MakeSandbox, code: str
-) -> None:
-    sandbox = make_sandbox(fuel_budget=50_000_000)
-    sandbox.execute(code)
-    assert sandbox._spares == []
-
-
-SECRET_CODE = """
-import os, io
-secret = bytes(reversed(b'moc.elpmaxe@drowssap-terces-yrev'))
-keep = [secret * 3 for _ in range(100)], bytearray(secret * 300), secret.decode() + '!'
-os.environ['SECRET'] = secret.decode()
-open('/app/.secret', 'wb').write(secret)
-os.unlink('/app/.secret')
-local = io.BytesIO(secret)
-assert len(keep) == 3
-try: raise ValueError(secret.decode())
-except ValueError as error: keep += (error,)
-"""
-SECRET = b"very-secret-password@example.com"
-
-
-def test_secret_of_a_run_is_not_in_the_memory_of_the_next(make_sandbox: MakeSandbox) -> None:
-    sandbox = make_sandbox()
-    result = sandbox.execute(SECRET_CODE)
-    assert result.success, result.stderr
-    spare = spare_of(sandbox)
-    memory, state = spare.guest.memory, spare.state
-    assert state is not None
-
-    def is_found() -> bool:
-        return SECRET in memory.read(0, memory.size)
-
-    assert not is_found()
-    # The control: the search finds what is there, and only the reset takes it away.
-    memory.write(memory.size // 2, SECRET)
-    assert is_found()
-    state.reset(memory)
-    assert not is_found()
-
-
-def test_memory_of_a_reused_instance_is_the_image(make_sandbox: MakeSandbox) -> None:
-    sandbox = make_sandbox()
-    for code in (SECRET_CODE, "import decimal", "print('x' * 100_000)", "1 / 0"):
-        sandbox.execute(code)
-        spare = spare_of(sandbox)
-        assert spare.state is not None
-        memory, image = spare.guest.memory, spare.state.image
-        assert memory.read(0, memory.size) == image.bytes_at(0, memory.size)
 
 
 def test_replaced_workspace_is_not_served_by_the_old_instance(
@@ -1559,7 +1466,6 @@ def test_closed_sandbox_can_be_used_again(make_sandbox: MakeSandbox) -> None:
     sandbox = make_sandbox()
     sandbox.execute("pass")
     sandbox.close()
-    assert sandbox._spares == []
     sandbox.close()
     assert sandbox.execute("print(1)").stdout == "1\n"
 

@@ -34,7 +34,7 @@ from wasm_kernel.host.streams import OutputStream
 from wasm_kernel.host.threads import guest_threads
 from wasm_kernel.host.virtual import VirtualGuard
 from wasm_kernel.host.wasi import WasiGuard
-from wasm_kernel.host.wasi_abi import unsigned
+from wasm_kernel.host.wasi_abi import INTR, relay_module, unsigned
 from wasm_kernel.host.watch import Watch, current, watch_store
 from wasm_kernel.host.world import VirtualWorld
 
@@ -95,6 +95,31 @@ class GuestSettings:
 
 
 @dataclass(frozen=True)
+class Folders:
+    """Mounts that were opened for one instance, to be given to it once."""
+
+    mounts: dict[int, Mount]
+    config: wasmtime.WasiConfig
+
+    @classmethod
+    def open(cls, settings: GuestSettings) -> Folders:
+        """Open the folders of some settings, in their order."""
+        config = wasmtime.WasiConfig()
+        config.argv = list(settings.argv)
+        config.env = list(settings.env)
+        require_apart(settings.mounts)
+        mounts = dict(enumerate(settings.mounts, FIRST_PREOPEN))
+        for mount in settings.mounts:
+            try:
+                config.preopen_dir(str(mount.host), mount.guest, mount.is_workspace)
+            except wasmtime.WasmtimeError as error:
+                raise WorkspaceError(
+                    f"the folder {mount.host} cannot be opened; was it removed?"
+                ) from error
+        return cls(mounts, config)
+
+
+@dataclass(frozen=True)
 class AtRest:
     """What belongs to a resting guest besides its memory: its clock and its open files."""
 
@@ -119,15 +144,13 @@ class Guest:
         *,
         stdout: OutputStream,
         stderr: OutputStream,
-        journal: Journal,
+        journal: Journal | None = None,
         door: Door | None = None,
         state: CommittedMemory | None = None,
         rest: AtRest | None = None,
     ) -> None:
         self.program = program
-        self.stdout = stdout
-        self.stderr = stderr
-        self.journal = journal
+        self.attach(stdout, stderr, journal)
         self.door = door
         self.door_max_bytes = _DOOR_MAX_BYTES
         """How long a message through the door may be; of a longer one no more is looked at."""
@@ -137,10 +160,13 @@ class Guest:
         """Whether the run that begins has been interrupted already, before there was one."""
         self.failure: BaseException | None = None
         self.guest_seconds = 0.0
+        self._started = 0.0
         self._entered = False
         self._dead = False
         self._is_at_the_door = False
         self._has_trapped_inside = False
+        self._relay: dict[str, calls.Export] | None = None
+        self._guard = VirtualGuard if settings.virtual else WasiGuard
         self.store = wasmtime.Store(shared_engine())
         try:
             self._instantiate(settings, state)
@@ -162,20 +188,7 @@ class Guest:
         )
         self.store.set_fuel(0)
         watch_store(self.store)
-        config = wasmtime.WasiConfig()
-        config.argv = list(settings.argv)
-        config.env = list(settings.env)
-        mounts = {}
-        require_apart(settings.mounts)
-        for descriptor, mount in enumerate(settings.mounts, FIRST_PREOPEN):
-            try:
-                config.preopen_dir(str(mount.host), mount.guest, mount.is_workspace)
-            except wasmtime.WasmtimeError as error:
-                raise WorkspaceError(
-                    f"the folder {mount.host} cannot be opened; was it removed?"
-                ) from error
-            mounts[descriptor] = mount
-        self.store.set_wasi(config)
+        folders = Folders.open(settings)
         try:
             instance = self.program.linked(virtual=settings.virtual).instantiate(self.store)
         except wasmtime.Trap as error:
@@ -198,20 +211,49 @@ class Guest:
         self.memory = GuestMemory(self.store, memory, limit)
         if state is not None:
             state.load_into(self.memory)
-        guard = VirtualGuard if settings.virtual else WasiGuard
-        self.wasi: WasiGuard = guard(self, mounts=mounts)
+        self.take_folders(folders)
+
+    # What is around it.
+
+    def attach(self, stdout: OutputStream, stderr: OutputStream, journal: Journal | None) -> None:
+        """Where the guest writes from here on; without a workspace there is no journal."""
+        self.stdout = stdout
+        self.stderr = stderr
+        self._journal = journal
+
+    @property
+    def journal(self) -> Journal:
+        """The record of what the guest does to its workspace."""
+        assert self._journal is not None, "a guest without a workspace has nothing to write down"
+        return self._journal
+
+    def take_folders(self, folders: Folders) -> None:
+        """Give the guest these folders, and no descriptors besides, whatever it had."""
+        self.store.set_wasi(folders.config)
+        self.wasi: WasiGuard = self._guard(self, mounts=folders.mounts)
 
     # Entering the guest.
 
     def turn(self, source: bytes, *, fuel: int, timeout: float | None = None) -> Outcome:
         """Run one interactive turn of a reactor."""
 
+        return self._enter(self._turn_of(source), fuel=fuel, timeout=timeout)
+
+    def turn_here(self, source: bytes, *, fuel: int) -> Outcome:
+        """Run one on the calling thread, which is one for guests; somebody else looks after it."""
+        self._begin(fuel)
+        try:
+            return self._ended(self._run(self._turn_of(source)))
+        finally:
+            self._entered = False
+
+    def _turn_of(self, source: bytes) -> Callable[[], int | None]:
         def enter() -> int | None:
             pointer = self._allocated(len(source))
             self.memory.write(pointer, source)
             return self._function("turn")(pointer, len(source))
 
-        return self._enter(enter, fuel=fuel, timeout=timeout)
+        return enter
 
     def start(self, *, fuel: int, timeout: float | None = None) -> Outcome:
         """Run a command to its end."""
@@ -220,39 +262,50 @@ class Guest:
     def _enter(
         self, call: Callable[[], int | None], *, fuel: int, timeout: float | None
     ) -> Outcome:
-        if self._dead:
-            raise SandboxExecutionError("an instance that trapped is never entered again")
-        if self._entered:
-            raise SandboxExecutionError("the guest is already running")
         self.watch.clear()
-        self.set_fuel(fuel)
-
-        def run() -> Outcome:
-            current.guest = self
-            started = time.perf_counter()
-            try:
-                return Returned(call())
-            except wasmtime.ExitTrap as error:
-                return Exited(error.code)
-            except (wasmtime.Trap, wasmtime.WasmtimeError) as error:
-                return self._trapped(error)
-            except IndexError:
-                # host_alloc gave a pointer outside the memory: the allocator was overwritten.
-                return Trapped(TrapKind.ABORT, "the guest damaged its own allocator")
-            finally:
-                self.guest_seconds = time.perf_counter() - started
-                current.guest = None
-
-        self._entered = True
+        self._begin(fuel)
         if self.is_unwanted():
             self.watch.stop("interrupted")
         try:
-            outcome = guest_threads.run(run, timeout=timeout, stop=self.watch.stop)
+            outcome = guest_threads.run(
+                lambda: self._run(call), timeout=timeout, stop=self.watch.stop
+            )
         except BaseException:
             self._dead = True
             raise
         finally:
             self._entered = False
+        return self._ended(outcome)
+
+    def _begin(self, fuel: int) -> None:
+        if self._dead:
+            raise SandboxExecutionError("an instance that trapped is never entered again")
+        if self._entered:
+            raise SandboxExecutionError("the guest is already running")
+        self.set_fuel(fuel)
+        self._entered = True
+
+    def _run(self, call: Callable[[], int | None]) -> Outcome:
+        current.guest = self
+        self.start_clock()
+        try:
+            return Returned(call())
+        except wasmtime.ExitTrap as error:
+            return Exited(error.code)
+        except (wasmtime.Trap, wasmtime.WasmtimeError) as error:
+            return self._trapped(error)
+        except IndexError:
+            # host_alloc gave a pointer outside the memory: the allocator was overwritten.
+            return Trapped(TrapKind.ABORT, "the guest damaged its own allocator")
+        finally:
+            self.guest_seconds = time.perf_counter() - self._started
+            current.guest = None
+
+    def start_clock(self) -> None:
+        """What ``guest_seconds`` has is from here to the end of the call."""
+        self._started = time.perf_counter()
+
+    def _ended(self, outcome: Outcome) -> Outcome:
         if isinstance(outcome, Returned) and self._has_trapped_inside:
             outcome = Trapped(TrapKind.ABORT, "the guest trapped while it served the host")
         self._dead = not isinstance(outcome, Returned)
@@ -342,7 +395,19 @@ class Guest:
         """A WASI call on a mount that stands for a folder of the workspace."""
         return second_names.call(self, function, arguments)
 
-    def instantiate_relay(self, module: wasmtime.Module) -> dict[str, calls.Export]:
+    def native(self, function: str, *arguments: int) -> int:
+        """Wasmtime's own implementation of a WASI call."""
+        if self._relay is None:
+            self._relay = self._instantiate_relay(relay_module())
+        try:
+            number = self._relay[function](*arguments)
+        except (wasmtime.Trap, wasmtime.WasmtimeError):
+            # Out of fuel or stopped inside the relay: the guest meets the same end at once.
+            return INTR
+        assert number is not None
+        return number
+
+    def _instantiate_relay(self, module: wasmtime.Module) -> dict[str, calls.Export]:
         """A second instance in this store that shares the guest's memory."""
         linker = wasmtime.Linker(shared_engine())
         linker.define_wasi()

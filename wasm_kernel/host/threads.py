@@ -7,6 +7,7 @@ reaches it.
 
 from __future__ import annotations
 
+import os
 import queue
 import threading
 from collections.abc import Callable
@@ -53,6 +54,10 @@ class GuestThreads:
     """A pool that always has a free thread: as many as run at once, idle ones end by themselves."""
 
     def __init__(self) -> None:
+        self.forget()
+
+    def forget(self) -> None:
+        """Begin anew: in a process that was forked none of these threads is there."""
         self._tasks: queue.SimpleQueue[Task[Any]] = queue.SimpleQueue()
         self._lock = threading.Lock()
         self._free = 0
@@ -65,18 +70,32 @@ class GuestThreads:
         After ``timeout`` seconds ``stop("time")`` is called, on a Ctrl-C ``stop("interrupted")``;
         either way this waits for the call to end, so a guest is never left running behind.
         """
-        limit = None if timeout is None else min(timeout, threading.TIMEOUT_MAX)
         task = Task(call)
-        is_submitted = False
+        return self.attend(task, lambda: self._submit(task), timeout=timeout, stop=stop)
+
+    def attend(
+        self,
+        task: Task[T],
+        begin: Callable[[], None],
+        *,
+        timeout: float | None,
+        stop: Callable[[str], None],
+    ) -> T:
+        """Begin something that ends a task, and wait for its end as ``run`` does.
+
+        After a Ctrl-C in the middle of ``begin`` it is called again.
+        """
+        limit = None if timeout is None else min(timeout, threading.TIMEOUT_MAX)
+        is_begun = False
         cause = ""
         interrupted: BaseException | None = None
         while not task.done.is_set():
             # In here from the first line to the last: an impatient Ctrl-C comes more than once.
             try:
-                if not is_submitted:
-                    # Again after a Ctrl-C in the middle of it: the call is made once all the same.
-                    self._submit(task)
-                    is_submitted = True
+                if not is_begun:
+                    # A task that is submitted twice is run once all the same.
+                    begin()
+                    is_begun = True
                 if cause:
                     stop(cause)
                     task.done.wait()
@@ -129,3 +148,5 @@ class GuestThreads:
 
 
 guest_threads = GuestThreads()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=guest_threads.forget)

@@ -12,10 +12,7 @@ import struct
 from collections.abc import Callable, KeysView
 from typing import TYPE_CHECKING, TypeVar
 
-import wasmtime
-
 from wasm_kernel.core.data import replace
-from wasm_kernel.host.calls import Export
 from wasm_kernel.host.descriptors import Descriptors, OpenFile, Place
 from wasm_kernel.host.listings import Entry, Listings, entries_of
 from wasm_kernel.host.mounts import Mount
@@ -25,7 +22,6 @@ from wasm_kernel.host.wasi_abi import (
     DQUOT,
     EXIST,
     FAULT,
-    INTR,
     INVAL,
     LOOP,
     MFILE,
@@ -37,7 +33,6 @@ from wasm_kernel.host.wasi_abi import (
     NXIO,
     SUCCESS,
     WasiFailure,
-    relay_module,
     unsigned,
 )
 
@@ -68,7 +63,6 @@ class WasiGuard:
         """``mounts`` has the mounts by their descriptors."""
         self._guest = guest
         self._memory = guest.memory
-        self._relay: dict[str, Export] | None = None
         self._mounts = mounts
         self.second_names = {
             number: {name.encode(): folder for name, folder in mount.second_names}
@@ -79,7 +73,6 @@ class WasiGuard:
         self._open: Descriptors = {}
         self._is_reopening = False
         self._nameless: dict[int, int] = {}
-        self._has_lost_mount = False
         self._listings = Listings(self.entries)
 
     # Output and files.
@@ -273,17 +266,11 @@ class WasiGuard:
         self._listings.forget(descriptor)
         file = self._open.pop(descriptor, None)
         if file is None:
-            self._has_lost_mount = True
             self._mounts.pop(descriptor, None)
             self.second_names.pop(descriptor, None)
         elif all(other.inode != file.inode for other in self._open.values()):
             self._count_nameless(file.inode, 0)
         return self._native("fd_close", descriptor)
-
-    @property
-    def is_as_new(self) -> bool:
-        """Whether the guest has exactly the descriptors it was born with."""
-        return not self._open and not self._has_lost_mount
 
     @property
     def open_numbers(self) -> KeysView[int]:
@@ -738,12 +725,4 @@ class WasiGuard:
 
     def _native(self, name: str, *arguments: int) -> int:
         """Wasmtime's own implementation."""
-        if self._relay is None:
-            self._relay = self._guest.instantiate_relay(relay_module())
-        try:
-            number = self._relay[name](*arguments)
-        except (wasmtime.Trap, wasmtime.WasmtimeError):
-            # Out of fuel or stopped inside the relay: the guest meets the same end at once.
-            return INTR
-        assert number is not None
-        return number
+        return self._guest.native(name, *arguments)

@@ -117,13 +117,13 @@ class Conversation:
         self._guest = guest
         self._request: Frame | None = request
         self._handlers = handlers or {}
-        self._max_bytes = max_bytes
+        self.max_bytes = max_bytes
         self.fuel = fuel
         self.reply: Frame | None = None
 
     def run(self, *, timeout: float | None = None) -> Outcome:
         """Enter the guest with the request and stay until it is done."""
-        self._guest.door, self._guest.door_max_bytes = self._answer, self._max_bytes
+        self._guest.door, self._guest.door_max_bytes = self.answer, self.max_bytes
         try:
             outcome = self._guest.turn(SERVE, fuel=self.fuel.shell_left, timeout=timeout)
             self.fuel.settle(self._guest.fuel)
@@ -131,20 +131,25 @@ class Conversation:
             self._guest.door = None
         return outcome
 
-    def _answer(self, data: bytes) -> bytes:
+    def answer(self, data: bytes) -> bytes:
+        """Answer one message of the guest."""
         try:
             self.fuel.charge(self._guest, json_bytes=header_length(data), copied=len(data))
-            frame = Frame.decode(data, max_bytes=self._max_bytes)
+            frame = Frame.decode(data, max_bytes=self.max_bytes)
             answer = self._dispatch(frame)
         except (BadFrame, Refused) as error:
             answer = Frame({"refused": str(error)})
         return answer.encode() if answer is not None else b""
 
+    def next_request(self) -> Frame | None:
+        """What the guest is to do next, if there is anything."""
+        request, self._request = self._request, None
+        return request
+
     def _dispatch(self, frame: Frame) -> Frame | None:
         operation = frame.header.get("op")
         if operation == "next":
-            request, self._request = self._request, None
-            return request
+            return self.next_request()
         if operation in ("begin", "end"):
             self.fuel.switch(self._guest, to_user=operation == "begin")
             return None

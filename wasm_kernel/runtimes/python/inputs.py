@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from wasm_kernel.core.data import dataclass
 from wasm_kernel.core.errors import WorkspaceError
 from wasm_kernel.core.models import ExecutionPolicy
 from wasm_kernel.host.guest import Guest
@@ -44,13 +45,26 @@ def data_path(policy: ExecutionPolicy) -> str:
     return "/data" if policy.guest_mount_path != "/data" else "/data-folder"
 
 
-def start_request(policy: ExecutionPolicy, image: Image | None, guest: Guest) -> dict[str, Any]:
-    """What a guest is told when it begins: its environment and its randomness.
+@dataclass(frozen=True)
+class Beginning:
+    """What a guest is told when it begins: its environment and its randomness."""
 
-    ``image`` is what its memory is as, if it is as any; the host's own randomness goes there.
-    """
-    randomness = "seeded" if policy.deterministic else "own"
-    if image is not None and image.seeds and not policy.deterministic:
-        image.stir(guest.memory)
-        randomness = "host"
-    return {"env": policy.env, "randomness": randomness, "seed": policy.seed}
+    env: tuple[tuple[str, str], ...]
+    deterministic: bool
+    seed: int
+
+    @classmethod
+    def of(cls, policy: ExecutionPolicy) -> Beginning:
+        """As a policy says."""
+        return cls(tuple(policy.env.items()), policy.deterministic, policy.seed)
+
+    def request(self, image: Image | None, guest: Guest) -> dict[str, Any]:
+        """The words for it, to a guest whose memory is as in ``image``, if it is as in any.
+
+        The host's own randomness goes there.
+        """
+        randomness = "seeded" if self.deterministic else "own"
+        if image is not None and image.seeds and not self.deterministic:
+            image.stir(guest.memory)
+            randomness = "host"
+        return {"env": dict(self.env), "randomness": randomness, "seed": self.seed}

@@ -21,7 +21,7 @@ from wasm_kernel.host.workspace import Workspace
 from wasm_kernel.host.world import VirtualWorld
 from wasm_kernel.runtimes.python.conversation import Conversation, Fuel, Handler
 from wasm_kernel.runtimes.python.image import Layout
-from wasm_kernel.runtimes.python.inputs import data_folder, start_request
+from wasm_kernel.runtimes.python.inputs import Beginning, data_folder
 
 
 @dataclass(frozen=True)
@@ -91,7 +91,7 @@ class LiveInterpreter:
         if not self._guest_is_started:
             is_origin = self._environment is None
             image = self.memory.image if is_origin else None
-            start = start_request(self._policy, image, guest)
+            start = Beginning.of(self._policy).request(image, guest)
             if not is_origin:
                 # Cells of the origin may have changed theirs: it stays, but for what is named.
                 start["env"], start["more"] = None, self._environment
@@ -107,8 +107,7 @@ class LiveInterpreter:
 
     def _live_guest(self, journal: Journal, stdout: OutputStream, stderr: OutputStream) -> Guest:
         if self._guest is not None and not self._guest.is_dead:
-            self._guest.journal = journal
-            self._guest.stdout, self._guest.stderr = stdout, stderr
+            self._guest.attach(stdout, stderr, journal)
             self._guest.failure = None
             return self._guest
         self.forget()

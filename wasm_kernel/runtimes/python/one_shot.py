@@ -1,4 +1,4 @@
-"""One execution of a script in an interpreter of its own, and the instance that it leaves."""
+"""One execution of a script in an interpreter of its own."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import os
 from typing import Any, Literal
 
 from wasm_kernel.core import texts
-from wasm_kernel.core.data import dataclass
 from wasm_kernel.core.errors import SandboxExecutionError, WorkspaceError
 from wasm_kernel.core.events import OnEvent, StreamEvent
 from wasm_kernel.core.models import (
@@ -17,10 +16,10 @@ from wasm_kernel.core.models import (
     RuntimeType,
     SandboxResult,
 )
-from wasm_kernel.host.door import Frame
 from wasm_kernel.host.guest import (
     AtRest,
     Exited,
+    Folders,
     Guest,
     GuestSettings,
     Mount,
@@ -30,28 +29,19 @@ from wasm_kernel.host.guest import (
     Trapped,
 )
 from wasm_kernel.host.journal import Journal, Quota
-from wasm_kernel.host.mapped import strategy
-from wasm_kernel.host.memory import Image
-from wasm_kernel.host.pages import CommittedMemory
 from wasm_kernel.host.streams import OutputStream, TextSink
-from wasm_kernel.host.threads import Task, guest_threads
 from wasm_kernel.host.workspace import Workspace
 from wasm_kernel.host.world import VirtualWorld
-from wasm_kernel.runtimes.python.conversation import Conversation, Fuel
-from wasm_kernel.runtimes.python.image import (
-    ONE_SHOT_IMAGES,
-    Layout,
-    boot_source,
-    choose_image,
-    root_mount,
-)
-from wasm_kernel.runtimes.python.inputs import data_folder, data_path, start_request
+from wasm_kernel.runtimes.python.conversation import Fuel
+from wasm_kernel.runtimes.python.image import Layout, root_mount
+from wasm_kernel.runtimes.python.inputs import Beginning, data_folder, data_path
 from wasm_kernel.runtimes.python.outcomes import (
     file_changes,
     is_out_of_memory,
     limit_of,
     plain_text,
 )
+from wasm_kernel.runtimes.python.ready import Kind, Script, pool
 
 USER_CODE = "user_code.py"
 
@@ -65,7 +55,6 @@ _TRAP_REASONS = {
     Limit.STACK: "stack_overflow",
     Limit.INTERRUPTED: "interrupted",
 }
-_BOOT_FUEL = 50_000_000_000
 
 
 def write_user_code(
@@ -86,47 +75,6 @@ def write_user_code(
         ) from error
 
 
-@dataclass()
-class Spare:
-    """An instance whose last run ended well, put back to the image: as good as a new one."""
-
-    guest: Guest
-    settings: GuestSettings
-    state: CommittedMemory | None
-    folders: tuple[tuple[int, int], ...]
-    """The user's folders that it has mounted: others of the same names would be others."""
-    clearing: Task[None] | None = None
-
-    def clear(self) -> None:
-        """Put the memory back, beside whatever the caller does next."""
-        state = self.state
-        assert state is not None
-        self.clearing = guest_threads.start(lambda: state.reset(self.guest.memory))
-
-    @property
-    def is_clear(self) -> bool:
-        """Whether it could be used at once."""
-        return self.clearing is None or self.clearing.done.is_set()
-
-    def wait(self) -> bool:
-        """Wait for the end of the clearing; whether the memory is as new."""
-        clearing, self.clearing = self.clearing, None
-        try:
-            if clearing is not None:
-                clearing.result()
-        except Exception:
-            return False
-        return True
-
-    def close(self) -> None:
-        """Free the instance and its memory."""
-        if self.clearing is not None:
-            self.clearing.done.wait()
-        self.guest.close()
-        if self.state is not None:
-            self.state.close()
-
-
 class Run:
     """One execution, from the instance to the result."""
 
@@ -134,10 +82,8 @@ class Run:
         self,
         policy: ExecutionPolicy,
         workspace: Workspace,
-        spare: Spare | None = None,
         on_event: OnEvent | None = None,
     ) -> None:
-        self.spare = spare
         self._on_event = on_event
         self.policy = policy
         self.workspace = workspace
@@ -162,92 +108,34 @@ class Run:
         return send
 
     def reactor(self, program: Program, code: str, *, setup: bool) -> None:
-        """Run in an interpreter that an image has started already."""
+        """Run in an interpreter that has started already."""
         policy = self.policy
         layout = Layout(program.path, policy.guest_mount_path, data_path(policy))
-        image = choose_image(program, layout, ONE_SHOT_IMAGES, policy.memory_bytes)
-        settings = GuestSettings(
-            mounts=layout.mounts(self.workspace.root, data_folder(policy)),
-            memory_bytes=policy.memory_bytes,
-            virtual=policy.deterministic,
+        mounts = layout.mounts(self.workspace.root, data_folder(policy))
+        request = {
+            "code": code,
+            "name": f"{policy.guest_mount_path}/{USER_CODE}",
+            "argv": policy.argv[1:],
+            "setup": setup,
+        }
+        script = Script(
+            request,
+            Folders.open(GuestSettings(mounts, policy.memory_bytes)),
+            self.stdout,
+            self.stderr,
+            self.journal,
+            self.fuel,
         )
-        spare = self._take_spare(program, settings, image)
+        kind = Kind(program, layout, policy.memory_bytes, Beginning.of(policy))
+        interpreter = pool.take(kind)
         try:
-            if image is None:
-                self._boot(spare.guest, layout)
-            request = {
-                "op": "script",
-                "code": code,
-                "name": f"{policy.guest_mount_path}/{USER_CODE}",
-                "argv": policy.argv[1:],
-                "setup": setup,
-                "init": start_request(policy, image, spare.guest),
-            }
-            conversation = Conversation(spare.guest, Frame(request), fuel=self.fuel)
-            self.outcome = conversation.run(timeout=policy.timeout_seconds)
-            if conversation.reply is not None:
-                self.reply = conversation.reply.header
-            self._after(spare.guest)
+            self.outcome = interpreter.run(script, timeout=policy.timeout_seconds)
+            self.reply = script.reply
+            self._after(interpreter.guest)
         except BaseException:
-            spare.close()
+            interpreter.close()
             raise
-        self._keep_spare(spare)
-
-    def _boot(self, guest: Guest, layout: Layout) -> None:
-        """Start the interpreter where no image fits; what that prints is not the script's."""
-        guest.stdout, guest.stderr = OutputStream(0), OutputStream(0)
-        outcome = guest.turn(boot_source(layout, "core"), fuel=_BOOT_FUEL)
-        if not isinstance(outcome, Returned) or outcome.value != 0:
-            raise SandboxExecutionError(
-                f"the interpreter could not be started under these limits ({outcome}); "
-                "a larger memory_bytes may help"
-            )
-        guest.stdout, guest.stderr = self.stdout, self.stderr
-
-    def _take_spare(self, program: Program, settings: GuestSettings, image: Image | None) -> Spare:
-        spare, self.spare = self.spare, None
-        folders = self._folders()
-        if spare is not None:
-            if spare.folders == folders and spare.settings == settings and spare.wait():
-                spare.guest.stdout, spare.guest.stderr = self.stdout, self.stderr
-                spare.guest.journal = self.journal
-                spare.guest.world = VirtualWorld.seeded(self.policy.seed)
-                return spare
-            spare.close()
-        state = None if image is None else strategy()(image, image.size)
-        guest = self._guest(program, settings, state)
-        return Spare(guest, settings, state, folders)
-
-    def _folders(self) -> tuple[tuple[int, int], ...]:
-        data = data_folder(self.policy)
-        if data is None:
-            return (self.workspace.identity,)
-        found = data.stat()
-        return self.workspace.identity, (found.st_dev, found.st_ino)
-
-    def _keep_spare(self, spare: Spare) -> None:
-        """Keep the instance for the next run if nothing tells it from a new one.
-
-        The linear memory is the whole state of a guest at rest: with every page it wrote put
-        back, and no descriptor opened or closed, the next script finds a fresh interpreter.
-        """
-        guest, state = spare.guest, spare.state
-        if (
-            state is None
-            or guest.is_dead
-            or guest.memory.size != state.size
-            or not guest.wasi.is_as_new
-        ):
-            spare.close()
-            return
-        spare.clear()
-        self.spare = spare
-
-    def drop_spare(self) -> None:
-        """Free the instance that was kept."""
-        spare, self.spare = self.spare, None
-        if spare is not None:
-            spare.close()
+        pool.give_back(interpreter)
 
     def command(self, program: Program, *, setup: bool) -> None:
         """Run a CPython that starts from nothing and ends with the script."""
@@ -272,25 +160,19 @@ class Run:
         # A command starts its interpreter with the same fuel that runs the script: there is no
         # moment in between at which the two could be told apart.
         self.fuel.in_user_code = True
-        with self._guest(program, settings, None) as guest:
-            self.outcome = guest.start(fuel=policy.fuel_budget, timeout=policy.timeout_seconds)
-            self.fuel.settle(guest.fuel)
-            self._after(guest)
-        code_of = self.outcome.code if isinstance(self.outcome, Exited) else 0
-        self.reply = {"exit_code": code_of, "error": None}
-
-    def _guest(
-        self, program: Program, settings: GuestSettings, state: CommittedMemory | None
-    ) -> Guest:
-        return Guest(
+        with Guest(
             program,
             settings,
             stdout=self.stdout,
             stderr=self.stderr,
             journal=self.journal,
-            state=state,
-            rest=AtRest(VirtualWorld.seeded(self.policy.seed)),
-        )
+            rest=AtRest(VirtualWorld.seeded(policy.seed)),
+        ) as guest:
+            self.outcome = guest.start(fuel=policy.fuel_budget, timeout=policy.timeout_seconds)
+            self.fuel.settle(guest.fuel)
+            self._after(guest)
+        code_of = self.outcome.code if isinstance(self.outcome, Exited) else 0
+        self.reply = {"exit_code": code_of, "error": None}
 
     def _after(self, guest: Guest) -> None:
         self.memory_bytes = guest.memory.size

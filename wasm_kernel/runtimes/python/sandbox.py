@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 import time
 from pathlib import Path
 
@@ -14,12 +13,10 @@ from wasm_kernel.host.workspace import Workspace
 from wasm_kernel.host.world import BEGIN_NS
 from wasm_kernel.runtimes.python import artifacts
 from wasm_kernel.runtimes.python.inputs import check_code
-from wasm_kernel.runtimes.python.one_shot import Run, Spare, write_user_code
+from wasm_kernel.runtimes.python.one_shot import Run, write_user_code
 from wasm_kernel.runtimes.python.prepare import ensure_program
 
 BYTE_ORDER_MARK = "\ufeff"
-SPARES_MAX = 2
-"""Instances a sandbox keeps: one runs the next script while the other is cleared of the last."""
 
 
 class PythonSandbox(BaseSandbox):
@@ -36,8 +33,6 @@ class PythonSandbox(BaseSandbox):
         self.wasm_binary_path = str(
             wasm_binary_path if wasm_binary_path is not None else artifacts.default_binary()
         )
-        self._lock = threading.Lock()
-        self._spares: list[Spare] = []
 
     def execute(
         self, code: str, inject_setup: bool = True, *, on_event: OnEvent | None = None
@@ -57,41 +52,14 @@ class PythonSandbox(BaseSandbox):
         with Workspace(self.workspace) as workspace:
             time_ns = BEGIN_NS if self.policy.deterministic else None
             write_user_code(workspace, code, is_needed=not program.is_reactor, time_ns=time_ns)
-            run = Run(self.policy, workspace, self._take_spare(), on_event)
-            try:
-                if program.is_reactor:
-                    run.reactor(program, code, setup=inject_setup)
-                else:
-                    run.command(program, setup=inject_setup)
-            finally:
-                self._put_back(run.spare)
+            run = Run(self.policy, workspace, on_event)
+            if program.is_reactor:
+                run.reactor(program, code, setup=inject_setup)
+            else:
+                run.command(program, setup=inject_setup)
             result = run.result(time.perf_counter() - started)
         self._log_execution_metrics(result)
         return result
-
-    def close(self) -> None:
-        """Free the instances that wait for the next run; the sandbox can still be used."""
-        with self._lock:
-            spares, self._spares = self._spares, []
-        for spare in spares:
-            spare.close()
-
-    def _take_spare(self) -> Spare | None:
-        with self._lock:
-            for place, spare in enumerate(self._spares):
-                if spare.is_clear:
-                    return self._spares.pop(place)
-            # Sooner wait for the oldest than make a third.
-            return self._spares.pop(0) if len(self._spares) >= SPARES_MAX else None
-
-    def _put_back(self, spare: Spare | None) -> None:
-        if spare is None:
-            return
-        with self._lock:
-            if len(self._spares) < SPARES_MAX:
-                self._spares.append(spare)
-                return
-        spare.close()
 
     def validate_code(self, code: str) -> bool:
         """Whether the code compiles; nothing is executed."""
@@ -114,5 +82,4 @@ class PythonSandbox(BaseSandbox):
                     run.command(program, setup=False)
                 else:
                     run.reactor(program, checking, setup=False)
-                    run.drop_spare()
                 return run.result(0.0).success

@@ -80,6 +80,8 @@ def _answer(request, buffers):
         reply, out = reply
     else:
         out = ()
+    if reply is None:
+        return
     streams.flush()
     if isinstance(reply, dict):
         reply = json.dumps(reply).encode("utf-8", "replace")

@@ -13,7 +13,15 @@ _THINGS_MAX = 2_000_000
 
 
 def run(request):
-    """Run a script; the answer has its exit code and the name of an exception that ended it."""
+    """Run a script; the answer has its exit code and the name of an exception that ended it.
+
+    A request without one is for an interpreter that shall wait for it: here, where all is ready
+    that can be. There may never be one, and then there is nothing to answer.
+    """
+    if "code" not in request:
+        request, _ = door.next_request()
+        if not request:
+            return None
     name = request["name"]
     # A file may begin with the mark that some editors put there; a text for compile() may not.
     code = request["code"].removeprefix("\ufeff")
