@@ -43,7 +43,15 @@ METHOD = """\
 COMPARISONS = (
     (
         "Fresh interpreters",
-        ("fresh.print", "fresh.busy", "fresh.numpy", "fresh.pandas", "throughput"),
+        (
+            "fresh.print",
+            "fresh.busy",
+            "fresh.new",
+            "fresh.new.busy",
+            "fresh.numpy",
+            "fresh.pandas",
+            "throughput",
+        ),
     ),
     ("Cold starts", ("cold.print", "cold.pandas")),
     ("Live sessions", ("cell.api", "session.first")),

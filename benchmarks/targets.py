@@ -151,13 +151,25 @@ TARGETS: tuple[Target, ...] = (
     ),
     Target(
         "one-shot",
-        "faster than pyeryx, one run right after the other",
+        "faster than pyeryx with a new sandbox for the run",
+        "times",
+        faster("fresh.new", "pyeryx", 1),
+    ),
+    Target(
+        "one-shot",
+        "faster than pyeryx with a new sandbox for each, one right after the other",
+        "times",
+        faster("fresh.new.busy", "pyeryx", 1),
+    ),
+    Target(
+        "one-shot",
+        "faster than pyeryx in a sandbox that has run before, one run right after the other",
         "times",
         faster("fresh.busy", "pyeryx", 1),
     ),
     Target(
         "one-shot",
-        "faster than pyeryx, after a pause between runs",
+        "faster than pyeryx in a sandbox that has run before, after a pause",
         "times",
         faster("fresh.print", "pyeryx", 1),
     ),

@@ -79,20 +79,37 @@ def run_fresh(bench: Bench) -> None:
         repeats=21,
     )
 
+    bench.compare(
+        "fresh.new",
+        "A sandbox made for it, and print(1+1) in that",
+        _WITH_OBJECTS,
+        {"do": "fresh", "code": PRINT, "new": True},
+        expect="2",
+        repeats=41,
+        note="In the table of print(1+1) the same sandbox object runs all; here each run has its "
+        "own, as where every request or user gets one. A subprocess is always its own.",
+    )
+
     seconds = 1.0 if bench.quick else 3.0
 
-    def one_by_one(peer: str) -> float:
-        request = {"do": "many", "code": PRINT, "expect": "2", "seconds": seconds}
+    def one_by_one(peer: str, new: bool) -> float:
+        request = {"do": "many", "code": PRINT, "new": new, "expect": "2", "seconds": seconds}
         answer = bench.worker(peer).ask(request)
         return float(answer["seconds"] * 1000 / answer["count"])
 
     bench.measure(
         "fresh.busy",
         "Fresh interpreters one right after the other: print(1+1)",
-        {peer: functools.partial(one_by_one, peer) for peer in everyone},
+        {peer: functools.partial(one_by_one, peer, False) for peer in everyone},
         repeats=7,
         note="pyeryx makes the next instance ready in the background: after a pause, as in the "
         "first table, that costs nothing; here it does.",
+    )
+    bench.measure(
+        "fresh.new.busy",
+        "A sandbox made for each, one right after the other: print(1+1)",
+        {peer: functools.partial(one_by_one, peer, True) for peer in _WITH_OBJECTS},
+        repeats=7,
     )
 
 
@@ -126,5 +143,8 @@ def run_throughput(bench: Bench) -> None:
     bench.keep("threads", "Two threads in one process: how many times faster", gains, unit="times")
     bench.results.measures["threads"].is_less_better = False
 
+
+_WITH_OBJECTS = ("ours", "subprocess", "pyeryx")
+"""Those whose sandbox object outlives a run, and a process to compare them with."""
 
 _SOME_WORK = "total = 0\nfor n in range(40_000): total += n * n\nprint(total)"

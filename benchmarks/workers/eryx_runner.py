@@ -21,17 +21,18 @@ class Eryx:
 
         return {"versions": {"pyeryx": metadata.version("pyeryx")}}
 
-    def _fresh(self, code: str) -> str:
-        return _text(self._sandbox.execute(code).stdout)
+    def _fresh(self, request: Request) -> str:
+        sandbox = eryx.Sandbox() if request.get("new") else self._sandbox
+        return _text(sandbox.execute(request["code"]).stdout)
 
     def fresh(self, request: Request) -> Answer:
-        """One fresh interpreter."""
+        """One fresh interpreter; where asked for, in a sandbox that is made for it."""
         _refuse_packages(request["code"])
-        return protocol.timed_text(lambda: self._fresh(request["code"]))
+        return protocol.timed_text(lambda: self._fresh(request))
 
     def many(self, request: Request) -> Answer:
-        """Fresh interpreters, one after the other."""
-        return protocol.repeat_for(lambda: self._fresh(request["code"]), request)
+        """The same, one after the other."""
+        return protocol.repeat_for(lambda: self._fresh(request), request)
 
     def open(self, _: Request) -> Answer:
         """A new session in place of the old one, up to its first answer."""
