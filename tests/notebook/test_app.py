@@ -20,7 +20,7 @@ from jupyter_client.kernelspec import KernelSpecManager
 from jupyter_client.manager import KernelManager
 
 from wasm_kernel.notebook import connection, listeners
-from wasm_kernel.notebook.__main__ import parse
+from wasm_kernel.notebook.arguments import parse
 from wasm_kernel.notebook.connection import Connection, ConnectionFileError
 from wasm_kernel.notebook.install import KERNEL_ARGUMENTS, KERNEL_NAME
 from wasm_kernel.notebook.listeners import PORTS
@@ -351,6 +351,45 @@ def test_the_kernel_imports_no_shell_and_no_manager(launch: Launch, tmp_path: Pa
     assert "wasm_kernel.session" in modules
     unwanted = {"IPython.core.interactiveshell", "jupyter_client.manager", "pydantic", "debugpy"}
     assert modules & (unwanted | {"ssl", "dateutil.parser"}) == set()
+
+
+def test_the_first_kernel_has_its_imports_kept_and_the_next_one_uses_them(
+    launch: Launch, tmp_path: Path
+) -> None:
+    """They look through a folder that no other kernel does: at first there is nothing for them."""
+    folder = tmp_path / "more"
+    folder.mkdir()
+    place = subprocess.run(
+        [sys.executable, "-P", "-c", "from wasm_kernel.notebook import imports as i\n"
+         "print(i.place_of(i.own_name()))"],
+        env={**os.environ, "PYTHONPATH": str(folder)},
+        capture_output=True,
+        text=True,
+        check=True,
+    )  # fmt: skip
+    kept = Path(place.stdout.strip())
+    probe = (
+        "import atexit, sys\n"
+        "def loaders():\n"
+        "    session = sys.modules['wasm_kernel.session'].__loader__\n"
+        "    print(type(session).__module__, file=open('loader', 'w'))\n"
+        "atexit.register(loaders)\n"
+        "from wasm_kernel.notebook.__main__ import main\nmain()\n"
+    )
+    used = []
+    try:
+        for number in range(2):
+            name, _ = write_connection_file(str(tmp_path / f"{number}.json"), key=b"secret")
+            command = [sys.executable, "-P", "-c", probe]
+            process = launch("-f", name, command=command, PYTHONPATH=str(folder))
+            assert run(Path(name), "import pandas; print(pandas.Series([1]).sum())") == "1\n"
+            assert process.wait(timeout=GUARD_SECONDS) == 0
+            used.append((tmp_path / "loader").read_text().strip())
+            _until(kept.exists)
+    finally:
+        kept.unlink(missing_ok=True)
+        kept.with_suffix(".lock").unlink(missing_ok=True)
+    assert used == ["_frozen_importlib_external", "wasm_kernel.notebook.imports"]
 
 
 # Its end.

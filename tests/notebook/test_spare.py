@@ -241,6 +241,8 @@ def test_one_that_died_is_not_taken(
     start: Starting, spare_process: subprocess.Popen[bytes]
 ) -> None:
     spare_process.kill()
+    # Dead, and not yet collected by anybody.
+    os.waitid(os.P_PID, spare_process.pid, os.WEXITED | os.WNOWAIT)
     manager = start()
     assert manager.provisioner.process is not spare_process
     assert value_of(manager, "1 + 1") == "2"

@@ -2,19 +2,11 @@
 
 from __future__ import annotations
 
-import argparse
 import gc
-import logging
 import signal
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-
-HISTORY_IN_MEMORY = "--HistoryManager.hist_file=:memory:"
-"""What nbclient asks of every kernel, and so do papermill and nbconvert; here it is always so."""
-
-SPARE_OPTION = "--spare"
-"""For a process that is to wait: a server passes what it will be told its launch by."""
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -28,6 +20,15 @@ def main(arguments: Sequence[str] | None = None) -> None:
     gc.disable()
     # The kernel takes it when it listens; until then it would end the process.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+    from wasm_kernel.notebook import imports
+
+    has_them = imports.install()
+
+    import logging
+
+    from wasm_kernel.notebook.arguments import parse
+
     options = parse(sys.argv[1:] if arguments is None else arguments)
     if options.spare is not None:
         from wasm_kernel.notebook.waiting import wait_for_launch
@@ -54,41 +55,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
     # The session's modules are imported on a thread; the front end must not wait behind that.
     sys.setswitchinterval(0.001)
-    KernelProcess(WasmKernel, channels).run()
-
-
-def parse(arguments: Sequence[str]) -> argparse.Namespace:
-    """The arguments of a kernelspec; one that is not known is no reason not to start."""
-    parser = argparse.ArgumentParser(
-        prog="python -m wasm_kernel.notebook",
-        description="The Jupyter kernel wasm-python. JupyterLab starts it; so does "
-        "`jupyter console --kernel wasm-python`.",
-        allow_abbrev=False,
-    )
-    parser.add_argument(
-        *("-f", "--f", "--connection-file"),
-        dest="connection_file",
-        metavar="FILE",
-        help="the connection file that the front end wrote; one is made where there is none",
-    )
-    parser.add_argument(
-        "--ip", default="127.0.0.1", help="where to listen, if the kernel makes that file"
-    )
-    parser.add_argument(
-        "--log-level", default="WARNING", metavar="LEVEL", help="DEBUG, INFO, WARNING, ERROR"
-    )
-    parser.add_argument(
-        "--debug", dest="log_level", action="store_const", const="DEBUG", help="log everything"
-    )
-    parser.add_argument(SPARE_OPTION, type=int, metavar="DESCRIPTOR", help=argparse.SUPPRESS)
-    options, unknown = parser.parse_known_args(arguments)
-    options.log_level = options.log_level.upper()
-    if options.log_level not in logging.getLevelNamesMapping():
-        parser.error(f"--log-level takes DEBUG, INFO, WARNING or ERROR, not {options.log_level}")
-    ignored = [argument for argument in unknown if argument != HISTORY_IN_MEMORY]
-    if ignored:
-        sys.stderr.write(f"wasm-python: ignored: {' '.join(ignored)}\n")
-    return options
+    KernelProcess(WasmKernel, channels, None if has_them else imports.write_beside).run()
 
 
 if __name__ == "__main__":

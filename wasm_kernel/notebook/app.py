@@ -10,6 +10,7 @@ import atexit
 import logging
 import os
 import sys
+from collections.abc import Callable
 from typing import Any
 
 import zmq
@@ -60,8 +61,15 @@ class _Beat(Heartbeat):  # type: ignore[misc]
 class KernelProcess:
     """A kernel that serves its channels."""
 
-    def __init__(self, kernel_class: type[Kernel], channels: Channels) -> None:
+    def __init__(
+        self,
+        kernel_class: type[Kernel],
+        channels: Channels,
+        when_ready: Callable[[], None] | None = None,
+    ) -> None:
+        """``when_ready`` is called once the kernel has a session, on a thread."""
         self.channels = channels
+        self._when_ready = when_ready
         connection = channels.connection
         # After the exit has waited for the thread of a cell, which may send to the very end.
         atexit.register(self._close)
@@ -92,6 +100,7 @@ class KernelProcess:
             iopub_socket=self.iopub_thread.background_socket,
             stdin_socket=self.channels.stdin,
             opened=self.channels.opened,
+            when_ready=self._when_ready,
             log=log,
         )
         kernel.record_ports(self.channels.connection.ports)

@@ -80,6 +80,7 @@ class WasmKernel(Kernel):  # type: ignore[misc]
     _execute_sleep = traitlets.Float(0.0)
     profile_dir = traitlets.Any(None, help="IPython's, which the base class would import")
     opened = traitlets.Instance(datetime, help="when its channels were opened")
+    when_ready = traitlets.Any(None, help="called when the session is there, or None")
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)
@@ -377,6 +378,8 @@ class WasmKernel(Kernel):  # type: ignore[misc]
             cells = Cells.open(report)
             if not self._starting.is_awaited:
                 cells.warm_up()
+            if self.when_ready is not None:
+                self.when_ready()
             return cells
         finally:
             # What the start has made stays: no collection needs to look at it again.

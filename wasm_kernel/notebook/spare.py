@@ -23,7 +23,7 @@ from typing import Any
 from jupyter_client.launcher import launch_kernel
 
 from wasm_kernel.core.data import dataclass
-from wasm_kernel.notebook.__main__ import SPARE_OPTION
+from wasm_kernel.notebook.arguments import SPARE_OPTION
 from wasm_kernel.notebook.settings import ENV_SPARE
 from wasm_kernel.notebook.waiting import LATE_NAMES, LATE_PREFIX
 

@@ -30,7 +30,7 @@ ORDER_BYTES = 65_536
 
 def wait_for_launch(descriptor: int) -> list[str]:
     """Import everything, wait, and become what the launch says; returns its arguments."""
-    _load()
+    load()
     with socket.socket(fileno=descriptor) as orders:
         content, listeners = receive(orders, PATIENCE_SECONDS)
     if not content:  # whoever would send it has ended, or needs another one
@@ -53,7 +53,7 @@ def receive(orders: socket.socket, patience: float) -> tuple[bytes, list[int]]:
     return content, listeners
 
 
-def _load() -> None:
+def load() -> None:
     """Do once what every kernel does first; the cell's folder is thrown away."""
     from wasm_kernel.notebook.lean import import_jupyter
 
