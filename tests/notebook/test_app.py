@@ -62,8 +62,8 @@ def connected(file: Path) -> BlockingKernelClient:
     return client
 
 
-def run(file: Path, code: str) -> str:
-    """What a cell prints in the kernel of a connection file, which is then told to end."""
+def run(file: Path, *codes: str, ended: str = "ok") -> str:
+    """What cells print in the kernel of a connection file, which is then told to end."""
     client = connected(file)
     printed: list[str] = []
 
@@ -73,8 +73,9 @@ def run(file: Path, code: str) -> str:
 
     try:
         client.wait_for_ready(timeout=GUARD_SECONDS)
-        reply = client.execute_interactive(code, output_hook=hook, timeout=GUARD_SECONDS)
-        assert reply["content"]["status"] == "ok"
+        for code in codes:
+            reply = client.execute_interactive(code, output_hook=hook, timeout=GUARD_SECONDS)
+        assert reply["content"]["status"] == ended
         assert client.hb_channel.is_beating()
         client.shutdown(reply=True, timeout=GUARD_SECONDS)
     finally:
@@ -214,6 +215,21 @@ def test_a_kernel_that_cannot_start_says_why(launch: Launch, tmp_path: Path) -> 
     assert process.returncode == 1
     assert stderr.startswith("wasm-python: the connection file broken.json is not usable")
     assert "Traceback" not in stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "is_logged"), [((), False), (("--log-level", "info"), True)], ids=["", "info"]
+)
+def test_a_limit_is_told_in_the_notebook_and_logged_for_whoever_asks(
+    launch: Launch, tmp_path: Path, arguments: tuple[str, ...], is_logged: bool
+) -> None:
+    name, _ = write_connection_file(str(tmp_path / "connection.json"), key=b"secret")
+    process = launch("-f", name, *arguments)
+    code = "%policy fuel_budget=2_000_000_000"
+    run(Path(name), code, "try: exec('while True: pass')\nfinally: pass", ended="error")
+    _, stderr = process.communicate(timeout=GUARD_SECONDS)
+    assert ("fuel_exhaustion" in stderr) is is_logged
+    assert is_logged or stderr == ""
 
 
 # Its arguments.

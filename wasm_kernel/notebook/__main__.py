@@ -25,16 +25,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
     has_them = imports.install()
 
-    import logging
-
-    from wasm_kernel.notebook.arguments import parse
+    from wasm_kernel.notebook.arguments import parse, set_up_logging
 
     options = parse(sys.argv[1:] if arguments is None else arguments)
     if options.spare is not None:
         from wasm_kernel.notebook.waiting import wait_for_launch
 
         options = parse(wait_for_launch(options.spare))
-    logging.basicConfig(format="[%(name)s] %(levelname)s %(message)s", level=options.log_level)
+    set_up_logging(options.log_level)
 
     import zmq
 

@@ -23,10 +23,11 @@ from jupyter_client.session import Session
 from tornado.ioloop import IOLoop
 from zmq.eventloop.zmqstream import ZMQStream
 
+from wasm_kernel.notebook.arguments import KERNEL_LOGGER_NAME
 from wasm_kernel.notebook.channels import Channels
 from wasm_kernel.notebook.connection import Connection
 
-log = logging.getLogger("wasm_kernel.kernel")
+log = logging.getLogger(KERNEL_LOGGER_NAME)
 
 
 class PublishingThread(IOPubThread):  # type: ignore[misc]

@@ -7,6 +7,10 @@ import sys
 from collections.abc import Sequence
 
 from wasm_kernel.core.data import dataclass
+from wasm_kernel.core.logging import LOGGER_NAME
+
+KERNEL_LOGGER_NAME = f"{LOGGER_NAME}.kernel"
+"""What the kernel process itself has to say."""
 
 HISTORY_IN_MEMORY = "--HistoryManager.hist_file=:memory:"
 """What nbclient asks of every kernel, and so do papermill and nbconvert; here it is always so."""
@@ -67,3 +71,14 @@ def parse(arguments: Sequence[str]) -> Arguments:
     if ignored:
         sys.stderr.write(f"wasm-python: ignored: {' '.join(ignored)}\n")
     return Arguments(options.connection_file, options.ip, log_level, options.spare)
+
+
+def set_up_logging(level: str) -> None:
+    """Log to stderr; a console shows that between its cells, and a server in its own log.
+
+    The notebook says what limit a cell met. In a log that is for whoever asks for everything.
+    """
+    logging.basicConfig(format="[%(name)s] %(levelname)s %(message)s", level=level)
+    if level == Arguments().log_level:
+        logging.getLogger(LOGGER_NAME).setLevel(logging.ERROR)
+        logging.getLogger(KERNEL_LOGGER_NAME).setLevel(level)

@@ -37,6 +37,7 @@ def prepare():
         loop,
         missing,
         parallel,
+        posix_names,
         refusals,
         streams,
         threads,
@@ -52,6 +53,7 @@ def prepare():
     sys.stderr = streams.OutputText(2)
     sys.__stdout__, sys.__stderr__ = sys.stdout, sys.stderr
     streams.flush_before_sleep()
+    posix_names.install()
     refusals.install()
     missing.install()
     parallel.install()

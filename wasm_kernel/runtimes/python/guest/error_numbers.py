@@ -9,10 +9,10 @@ import os
 import re
 
 _LINUX = {
-    "EPERM": 1, "ENOENT": 2, "EIO": 5, "ENXIO": 6, "EBADF": 9, "EAGAIN": 11, "ENOMEM": 12,
-    "EACCES": 13, "EEXIST": 17, "ENOTDIR": 20, "EISDIR": 21, "EINVAL": 22, "EMFILE": 24,
-    "ENOSPC": 28, "ESPIPE": 29, "EROFS": 30, "EPIPE": 32, "ENAMETOOLONG": 36, "ENOTEMPTY": 39,
-    "ELOOP": 40, "ENOTSUP": 95, "EDQUOT": 122,
+    "EPERM": 1, "ENOENT": 2, "ESRCH": 3, "EIO": 5, "ENXIO": 6, "EBADF": 9, "EAGAIN": 11,
+    "ENOMEM": 12, "EACCES": 13, "EEXIST": 17, "ENOTDIR": 20, "EISDIR": 21, "EINVAL": 22,
+    "EMFILE": 24, "ENOTTY": 25, "ENOSPC": 28, "ESPIPE": 29, "EROFS": 30, "EPIPE": 32,
+    "ENAMETOOLONG": 36, "ENOTEMPTY": 39, "ELOOP": 40, "ENOTSUP": 95, "EDQUOT": 122,
 }  # fmt: skip
 _NUMBER = re.compile(r"\[Errno (\d{1,3})\] ")
 

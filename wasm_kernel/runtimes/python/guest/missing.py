@@ -10,6 +10,11 @@ from wasm_guest import environment
 from wasm_guest.packages import distribution_of, how_to_add, why_never
 
 _WIDGETS = ("anywidget", "bqplot", "comm", "ipyleaflet", "ipympl", "ipywidgets", "qgrid")
+# As Pillow says it, and Matplotlib with it, where a codec was not built in.
+_CODEC = re.compile(
+    r"'(WEBP|AVIF)'|unknown file extension: \.(webp|avif)|encoder (jpeg|jpeg2k) not available"
+    r"|decoder (?P<read>jpeg|jpeg2k) not available"
+)
 _TAILS_MAX = 6
 _PANDAS_NEEDS = re.compile(r"`Import (\w+)` failed")
 _SITE_HINT = ". Site initialization is disabled"
@@ -35,6 +40,8 @@ def note_missing(error, *, in_notebook):
         note = _about_module(error.name, in_notebook)
     elif type(error) is ImportError and (needed := _PANDAS_NEEDS.search(_text_of(error))):
         note = _about_module(needed[1], in_notebook)
+    elif type(error) in (KeyError, OSError, ValueError):
+        note = _about_picture(_text_of(error))
     elif type(error) is FileNotFoundError:
         note = _about_file(_name_of(error))
     else:
@@ -47,6 +54,8 @@ def _about_module(name, in_notebook):
     root = (name or "").partition(".")[0]
     if not root or name != root:
         return None
+    if root in ("_curses", "_tkinter"):
+        root = root[1:]
     if root in sys.stdlib_module_names:
         return f"the sandbox's Python has no {root}, which needs a whole operating system"
     if root in _WIDGETS:
@@ -62,6 +71,16 @@ def _about_module(name, in_notebook):
         f"{root} is not in the sandbox{listed}. A module of your own goes into the workspace. A "
         f"package in pure Python can be added on your computer: {how_to_add(distribution_of(root))}"
     )
+
+
+def _about_picture(text):
+    codec = _CODEC.fullmatch(text)
+    if codec is None:
+        return None
+    name = codec[codec.lastindex].upper()
+    if codec["read"]:
+        return f"Pillow in the sandbox cannot read {name}; convert it to PNG on your computer"
+    return f"Pillow in the sandbox cannot write {name}; save it as PNG, GIF or TIFF"
 
 
 def _text_of(error):
