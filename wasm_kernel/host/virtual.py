@@ -8,7 +8,6 @@ are part of what it was given.
 from __future__ import annotations
 
 import struct
-from typing import TYPE_CHECKING
 
 from wasm_kernel.core.digests import blake2b
 from wasm_kernel.host.descriptors import Place
@@ -16,9 +15,6 @@ from wasm_kernel.host.listings import Entry
 from wasm_kernel.host.wasi import WasiGuard
 from wasm_kernel.host.wasi_abi import FAULT, SUCCESS, unsigned
 from wasm_kernel.host.world import BEGIN_NS
-
-if TYPE_CHECKING:
-    pass
 
 GLANCE_NS = 1000
 """What passes when somebody looks at the clock or writes a file: no two moments are the same."""
