@@ -108,6 +108,7 @@ class Interpreter:
             kind.program, kind.settings(), stdout=nowhere[0], stderr=nowhere[1], state=self.state
         )
         self._is_new = True
+        self._has_left = False
         self.prepare()
 
     def prepare(self) -> None:
@@ -176,7 +177,7 @@ class Interpreter:
             script.fuel.settle(guest.fuel)
             script.reply = None if conversation.reply is None else conversation.reply.header
             guest.wasi.release()
-        elif conversation.is_expired:
+        elif self._has_left:
             self._free()
         return outcome
 
@@ -204,10 +205,13 @@ class Interpreter:
     def next_script(self) -> Script | None:
         """On the guest's thread: wait for a script; None where there will be none."""
         self._is_waiting.set()
-        try:
-            return self._scripts.get(timeout=KEEP_SECONDS)
-        except queue.Empty:
-            return None if self._leave(self) else self._scripts.get()
+        while not self._has_left:
+            try:
+                return self._scripts.get(timeout=KEEP_SECONDS)
+            except queue.Empty:
+                # Whoever has taken it in this moment will send a script.
+                self._has_left = self._leave(self)
+        return None
 
     def close(self) -> None:
         """Free the instance and its memory; one that waits is sent away first."""
@@ -229,17 +233,13 @@ class _Waiting(Conversation):
         self._interpreter = interpreter
         self._has_begun = False
         self.script: Script | None = None
-        self.is_expired = False
 
     def next_request(self) -> Frame | None:
         if not self._has_begun:
             self._has_begun = True
             return super().next_request()
-        if self.script is not None or self.is_expired:
-            return None
-        script = self._interpreter.next_script()
+        script = None if self.script is not None else self._interpreter.next_script()
         if script is None:
-            self.is_expired = True
             return None
         self.script = script
         script.is_taken = True
