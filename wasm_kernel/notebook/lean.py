@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import contextlib
 import importlib.util
+import logging
 import sys
 import threading
 from collections.abc import Iterator
@@ -29,11 +30,14 @@ def import_jupyter() -> None:
             "ssl": None,
             "curses": None,
             "logging.config": _module(dictConfig=_configure_logging),
+            # For the sake of three loggers it brings what formats a server's log.
+            "tornado.log": _module(**_tornado_loggers()),
             "dateutil.parser": _module(isoparse=datetime.fromisoformat),
             "dateutil.tz": _module(tzlocal=_local_zone),
         }
     ):
         import ipykernel.kernelbase  # noqa: F401
+        import tornado.platform.asyncio  # noqa: F401 - the loop
 
 
 @contextlib.contextmanager
@@ -52,6 +56,12 @@ def _module(**names: Any) -> ModuleType:
     made = ModuleType("stand_in")
     vars(made).update(names)
     return made
+
+
+def _tornado_loggers() -> dict[str, logging.Logger]:
+    names = ("access", "application", "general")
+    access, application, general = (logging.getLogger(f"tornado.{name}") for name in names)
+    return {"access_log": access, "app_log": application, "gen_log": general}
 
 
 def _configure_logging(config: dict[str, Any]) -> None:
