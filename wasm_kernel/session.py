@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+from wasm_kernel.cell_report import CellReport
 from wasm_kernel.core import texts
 from wasm_kernel.core.errors import (
     GuestProtocolError,
@@ -22,11 +23,11 @@ from wasm_kernel.core.errors import (
 )
 from wasm_kernel.core.events import OnEvent
 from wasm_kernel.core.logging import SandboxLogger
-from wasm_kernel.core.models import CellError, ExecutionPolicy, FileChange, Limit, SandboxResult
+from wasm_kernel.core.models import ExecutionPolicy, FileChange, SandboxResult
 from wasm_kernel.core.policies import NOTEBOOK_POLICY, check_policy
 from wasm_kernel.core.units import format_bytes
 from wasm_kernel.host import descriptors, parked
-from wasm_kernel.host.guest import AtRest, Exited, Program, Returned
+from wasm_kernel.host.guest import AtRest, Program
 from wasm_kernel.host.journal import Journal, Quota
 from wasm_kernel.host.mapped import strategy
 from wasm_kernel.host.pages import CommittedMemory
@@ -40,13 +41,8 @@ from wasm_kernel.runtimes.python.conversation import OVERHEAD_FUEL, Fuel
 from wasm_kernel.runtimes.python.image import HEADROOM_BYTES, Layout, ensure_image
 from wasm_kernel.runtimes.python.inputs import check_code, data_path
 from wasm_kernel.runtimes.python.live import Answer, LiveInterpreter
-from wasm_kernel.runtimes.python.outcomes import (
-    file_changes,
-    is_out_of_memory,
-    limit_of,
-    plain_text,
-)
-from wasm_kernel.runtimes.python.outputs import CellOutputs, error_of
+from wasm_kernel.runtimes.python.outcomes import file_changes, reason_of
+from wasm_kernel.runtimes.python.outputs import CellOutputs
 from wasm_kernel.runtimes.python.prepare import ensure_program
 from wasm_kernel.timeline import Step, Timeline
 
@@ -71,7 +67,6 @@ _FIXED = (
 """What a guest is given when it begins: a live session has it already."""
 
 _SAVED_FORMAT = 1
-_REASON_MAX = 1000
 
 
 class Session:
@@ -207,24 +202,12 @@ class Session:
             else:
                 self._live.forget()
                 lost = journal.rollback()
-        result = SandboxResult.model_construct(
-            success=False,
-            workspace_path=str(self._folder.root),
-            fuel_consumed=fuel.user_consumed,
-            fuel_overhead=fuel.shell_consumed,
-            memory_used_bytes=answer.memory_bytes,
-            memory_peak_bytes=answer.memory_bytes,
-            guest_ms=answer.guest_seconds * 1000,
-            stdout_bytes=outputs.stdout.written,
-            stderr_bytes=outputs.stderr.written,
-        )
+        # Whoever is told of it may raise: the cell stays kept or rolled back, as it is by now.
+        report = CellReport(self.policy, str(self._folder.root), answer, fuel, outputs)
         if is_kept:
-            self._tell_kept(result, answer, journal, outputs, changes)
-        else:
-            self._tell_rolled_back(result, answer, outputs, fuel, lost)
-        result.stdout, result.stderr = outputs.stdout.finish(), outputs.stderr.finish()
-        result.stdout_truncated = outputs.stdout.truncated
-        result.stderr_truncated = outputs.stderr.truncated
+            return report.kept(journal, changes, self.execution_count)
+        result = report.rolled_back(lost, self._live.memory.size, self.execution_count)
+        self._live.renew(Journal(self._folder, self._quota, self._preimages))
         return result
 
     def _keep_cell(self, answer: Answer, journal: Journal) -> list[FileChange]:
@@ -235,81 +218,6 @@ class Session:
         count = answer.reply.header.get("execution_count")
         self._keep(journal, count if isinstance(count, int) and 0 <= count < 2**31 else None)
         return changes
-
-    def _tell_kept(
-        self,
-        result: SandboxResult,
-        answer: Answer,
-        journal: Journal,
-        outputs: CellOutputs,
-        changes: list[FileChange],
-    ) -> None:
-        assert answer.reply is not None
-        reply = answer.reply.header
-        result.execution_count = self.execution_count
-        result.files = changes
-        for change in changes:
-            getattr(result, f"files_{change.change}").append(change.path)
-        if "failed" in reply:
-            # The shell itself failed: a cell can replace any part of it.
-            sentence = texts.shell_failed(_reason(reply))
-            self._fail(result, outputs, "SandboxError", sentence)
-        elif isinstance(reply.get("error"), dict):
-            result.error = error_of(reply["error"])
-            result.exit_code = 1
-            if is_out_of_memory(result.error):
-                result.limit = Limit.MEMORY
-            elif journal.quota_hit:
-                result.limit = Limit.WORKSPACE
-        result.success = result.error is None
-        result.user_expressions = outputs.expressions(answer.reply)
-        result.metadata = {
-            "exit": reply.get("exit") is True,
-            "not_restorable": sorted(set(journal.unrestorable)),
-        }
-
-    def _tell_rolled_back(
-        self,
-        result: SandboxResult,
-        answer: Answer,
-        outputs: CellOutputs,
-        fuel: Fuel,
-        lost: list[str],
-    ) -> None:
-        result.rolled_back = True
-        result.limit = limit_of(answer.outcome, answer.memory_bytes, self.policy)
-        result.exit_code = 130 if result.limit is Limit.INTERRUPTED else 1
-        result.execution_count = self.execution_count
-        result.memory_used_bytes = self._live.memory.size
-        name, sentence = self._ending(result.limit, answer, fuel)
-        sentence += "; the cell was rolled back: variables and files are as before it"
-        if lost:
-            sentence += f" (except {', '.join(lost)}: too large to be kept, or changed since)"
-        self._fail(result, outputs, name, sentence)
-        result.metadata = {"exit": False, "not_restorable": lost}
-        self._live.renew(Journal(self._folder, self._quota, self._preimages))
-
-    @staticmethod
-    def _fail(result: SandboxResult, outputs: CellOutputs, name: str, sentence: str) -> None:
-        """An error that the host reports, not the cell's own code."""
-        result.error = CellError.model_construct(
-            name=name, value=sentence, traceback=texts.traceback_of(name, sentence)
-        )
-        result.exit_code = result.exit_code or 1
-        outputs.error(name, sentence, result.error.traceback)
-
-    def _ending(self, limit: Limit, answer: Answer, fuel: Fuel) -> tuple[str, str]:
-        if limit is Limit.FUEL and (fuel.is_showing or fuel.shell_left == 0):
-            return texts.LIMIT_NAMES[limit], texts.SHELL_OUT_OF_FUEL
-        if limit is not Limit.NONE:
-            return texts.LIMIT_NAMES[limit], texts.limit_sentence(limit, self.policy)
-        if answer.failure is not None:
-            return "SandboxError", f"the host failed while it served the cell: {answer.failure!r}"
-        if isinstance(answer.outcome, Exited):
-            return "ProcessExit", f"the cell ended its process with code {answer.outcome.code}"
-        if isinstance(answer.outcome, Returned):
-            return "SandboxError", texts.NO_ANSWER
-        return "Aborted", texts.ABORTED
 
     def interrupt(self) -> None:
         """Stop the running cell; it is rolled back. Safe from any thread, at any time."""
@@ -372,7 +280,7 @@ class Session:
             return f"the host failed: {answer.failure!r}"
         if not answer.is_sound or answer.reply is None:
             return "the guest ended"
-        return _reason(answer.reply.header) if "failed" in answer.reply.header else ""
+        return reason_of(answer.reply.header) if "failed" in answer.reply.header else ""
 
     # Undo, checkpoints, fork, park.
 
@@ -563,7 +471,7 @@ class Session:
         if answer.reply is None:
             raise GuestProtocolError("the question used up its limits and was given up")
         if "failed" in answer.reply.header:
-            raise GuestProtocolError(_reason(answer.reply.header))
+            raise GuestProtocolError(reason_of(answer.reply.header))
         return answer.reply.header
 
     def _locked_request(self, request: dict[str, Any], timeout: float | None) -> Answer:
@@ -671,8 +579,3 @@ class _Entered:
     def __exit__(self, *_: object) -> None:
         self._session._live.end()
         self._session._lock.release()
-
-
-def _reason(reply: dict[str, Any]) -> str:
-    """What the guest says about its failure, as far as a sentence has room for it."""
-    return plain_text(str(reply["failed"])[:_REASON_MAX])

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from pathlib import PurePosixPath
+from typing import Any
 
 from wasm_kernel.core.models import CellError, ExecutionPolicy, FileChange, Limit
 from wasm_kernel.host.guest import Outcome, TrapKind, Trapped
 from wasm_kernel.host.journal import Change
 
 _LAST_BYTES = 4 * 1024 * 1024
+_REASON_MAX = 1000
 
 
 def limit_of(outcome: Outcome, memory_bytes: int, policy: ExecutionPolicy) -> Limit:
@@ -54,6 +56,11 @@ def file_changes(changes: list[Change]) -> list[FileChange]:
         )
         for change in changes
     ]
+
+
+def reason_of(reply: dict[str, Any]) -> str:
+    """What the guest says about its failure, as far as a sentence has room for it."""
+    return plain_text(str(reply["failed"])[:_REASON_MAX])
 
 
 def plain_text(text: str) -> str:
