@@ -14,8 +14,11 @@ PANDAS = "import pandas as pd\nprint(int(pd.DataFrame({'a': [1, 2]})['a'].sum())
 FRAME = 'import pandas as pd; pd.DataFrame({"a":[1,2]}).sum()'
 """The first cell of a data notebook; what it shows is a Series with the number 3."""
 
-HOLD = "import pandas as pd; frame = pd.DataFrame({'a': range(1000)}); total = frame.a.sum()"
-"""What an idle session has done before it is weighed."""
+HOLD = (
+    "import pandas as pd; frame = pd.DataFrame({'a': range(1000)}); total = frame.a.sum()",
+    *["total = total + 1"] * 9,
+)
+"""The cells that an idle session has run before it is weighed."""
 
 
 @dataclass(frozen=True)

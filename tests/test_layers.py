@@ -86,7 +86,16 @@ def test_only_the_notebook_layer_imports_jupyter() -> None:
 
 
 def test_core_imports_no_other_layer_but_for_the_factory() -> None:
-    above = ("host", "runtimes", "timeline", "cell_report", "session", "notebook", *COMMAND_LINE)
+    above = (
+        "host",
+        "runtimes",
+        "idle",
+        "timeline",
+        "cell_report",
+        "session",
+        "notebook",
+        *COMMAND_LINE,
+    )
     found = {
         (module_name(path), function)
         for path in layer("core")
@@ -99,8 +108,15 @@ def test_core_imports_no_other_layer_but_for_the_factory() -> None:
 @pytest.mark.parametrize(
     ("lower", "above"),
     [
-        ("host", ("runtimes", "timeline", "cell_report", "session", "notebook", *COMMAND_LINE)),
-        ("runtimes", ("timeline", "cell_report", "session", "notebook", *COMMAND_LINE)),
+        (
+            "host",
+            ("runtimes", "idle", "timeline", "cell_report", "session", "notebook", *COMMAND_LINE),
+        ),
+        ("runtimes", ("idle", "timeline", "cell_report", "session", "notebook", *COMMAND_LINE)),
+        (
+            "idle",
+            ("host", "runtimes", "timeline", "cell_report", "session", "notebook", *COMMAND_LINE),
+        ),
         ("timeline", ("runtimes", "cell_report", "session", "notebook", *COMMAND_LINE)),
         ("cell_report", ("timeline", "session", "notebook", *COMMAND_LINE)),
         ("session", ("notebook", *COMMAND_LINE)),

@@ -36,6 +36,7 @@ from wasm_kernel.host.streams import OutputStream
 from wasm_kernel.host.watch import runs_guest
 from wasm_kernel.host.workspace import Workspace
 from wasm_kernel.host.world import VirtualWorld
+from wasm_kernel.idle import idle
 from wasm_kernel.runtimes.python import artifacts, decoding, values
 from wasm_kernel.runtimes.python.conversation import OVERHEAD_FUEL, Fuel
 from wasm_kernel.runtimes.python.image import HEADROOM_BYTES, Layout, ensure_image
@@ -123,6 +124,8 @@ class Session:
         self._program = program
         self._layout = layout
         self._lock = threading.Lock()
+        # Held while it is put to rest, of which nobody hears: whoever comes then waits for the end.
+        self._resting = threading.Lock()
         self._is_closed = self._is_closing = self._is_lost = False
         self._folder = Workspace(workspace)
         self._quota = Quota(policy.workspace_max_bytes, policy.workspace_max_files)
@@ -432,11 +435,23 @@ class Session:
             if self._is_closed:
                 return
             self._is_closed = True
-            with contextlib.suppress(Exception):
-                self._live.settle()
-            self._live.close()
+            idle.drop(self)
+            with self._resting:
+                with contextlib.suppress(Exception):
+                    self._live.settle()
+                self._live.close()
             self._preimages.close()
             self._folder.close()
+
+    def rest(self) -> None:
+        """Give back the instance, which the next cell makes anew, unless a cell is running.
+
+        What is left is what the cells have changed. A session that nobody uses rests by itself.
+        """
+        with self._resting:
+            # Whoever comes from here on waits.
+            if not self._lock.locked() and not self._is_closed:
+                self._live.rest_instance()
 
     def __enter__(self) -> Session:
         return self
@@ -562,6 +577,8 @@ class _Entered:
         if not session._lock.acquire(blocking=False):
             raise SandboxExecutionError("the session is busy: one cell at a time")
         try:
+            with session._resting:
+                pass
             session._live.begin()
             # Whoever closes it says so first and interrupts then: one of the two is seen here.
             if session._is_closed or session._is_closing:
@@ -577,5 +594,8 @@ class _Entered:
             raise
 
     def __exit__(self, *_: object) -> None:
-        self._session._live.end()
-        self._session._lock.release()
+        session = self._session
+        session._live.end()
+        if not session._is_closed:
+            idle.note(session)
+        session._lock.release()

@@ -120,19 +120,24 @@ class Ours:
         return protocol.timed_text(lambda: run_cell(session, request["code"]))
 
     def hold(self, request: Request) -> Answer:
-        """Keep some sessions in which a cell ran; what each of them costs."""
+        """Keep some sessions in which cells ran; what each of them costs, in use and at rest."""
         before, before_share = usage.private_bytes(), usage.proportional_bytes()
         for number in range(request["count"]):
             session = new_session(f"held-{number}")
-            run_cell(session, request["code"])
+            for code in request["cells"]:
+                run_cell(session, code)
             self._held.append(session)
+        used = (usage.private_bytes() - before) / request["count"]
+        for session in self._held:
+            # As each does by itself when nobody has used it for half a minute.
+            session.rest()
         each = (usage.private_bytes() - before) / request["count"]
         share = (usage.proportional_bytes() - before_share) / request["count"]
         whole = usage.private_bytes()
         for session in self._held:
             session.close()
         self._held.clear()
-        return {"bytes": each, "share": share, "process": whole}
+        return {"bytes": each, "share": share, "used": used, "process": whole}
 
     def left(self, request: Request) -> Answer:
         """What a limit leaves."""

@@ -68,12 +68,13 @@ class Wasi:
         return protocol.timed_text(lambda: _finished(session.run(request["code"])))
 
     def hold(self, request: Request) -> Answer:
-        """Keep some sessions in which a cell ran; what each of them costs."""
+        """Keep some sessions in which cells ran; what each of them costs."""
         before, before_share = usage.private_bytes(), usage.proportional_bytes()
         held = []
         for _ in range(request["count"]):
             session = _new_session()
-            _finished(session.run(request["code"]))
+            for code in request["cells"]:
+                _finished(session.run(code))
             held.append(session)
         each = (usage.private_bytes() - before) / request["count"]
         share = (usage.proportional_bytes() - before_share) / request["count"]

@@ -239,6 +239,11 @@ class LiveInterpreter:
             self._guest.close()
             self._guest = None
 
+    def rest_instance(self) -> None:
+        """Drop the live instance if one that is made later is as good: without open files."""
+        if self._guest is not None and not self._guest.wasi.open_numbers:
+            self.forget()
+
     def begin(self) -> None:
         """From here on an interrupt is for the operation that begins, wherever that is by then."""
         with self._asking:
