@@ -148,6 +148,13 @@ def test_run_with_folders_of_the_users_choice(here: Path, capsys: Captured) -> N
     assert "created copy.csv" in capsys.readouterr().err
 
 
+def test_the_names_of_files_do_not_steer_the_terminal(here: Path, capsys: Captured) -> None:
+    name = "\x1b]52;c;aGk=\x07\x1b[2J.txt"
+    assert main(["run", script(here, f"open({name!r}, 'w').close()")]) == 0
+    said = capsys.readouterr().err
+    assert said.endswith(" · created .txt]\n") and "\x1b" not in said
+
+
 def test_run_with_a_policy_file_and_an_option_over_it(here: Path, capsys: Captured) -> None:
     policy = here / "policy.toml"
     policy.write_text('fuel_budget = 1\nstdout_max_bytes = 4\n[env]\nNAME = "value"\n')
@@ -155,7 +162,7 @@ def test_run_with_a_policy_file_and_an_option_over_it(here: Path, capsys: Captur
     assert main(["run", "--policy", str(policy), "--fuel", "1G", code]) == 0
     captured = capsys.readouterr()
     assert captured.out == "valu"
-    assert "output truncated" in captured.err
+    assert "output cut (8 B written; raise stdout_max_bytes)" in captured.err
 
 
 def test_policy_file_of_the_folder_is_not_used_unasked(here: Path, capsys: Captured) -> None:

@@ -271,8 +271,9 @@ def _doctor(options: argparse.Namespace) -> int:
 
 
 def _run(options: argparse.Namespace) -> int:
+    from wasm_kernel.notebook.render import metrics
     from wasm_kernel.runtimes.python import PythonSandbox
-    from wasm_kernel.terminal import ScriptOutput, metrics_line
+    from wasm_kernel.terminal import ScriptOutput
 
     code = _source(options.file)
     sandbox = PythonSandbox(policy=_policy(options), workspace=options.workspace)
@@ -285,7 +286,7 @@ def _run(options: argparse.Namespace) -> int:
     if show.is_unread:
         raise BrokenPipeError
     if not options.quiet:
-        print(metrics_line(result, sandbox.policy), file=sys.stderr)
+        print(metrics(result, sandbox.policy).text, file=sys.stderr)
         _advise(result.limit, sandbox.policy)
     return result.exit_code & 0xFF
 

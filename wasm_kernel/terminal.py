@@ -1,4 +1,4 @@
-"""What ``wasm-kernel`` shows in a terminal: progress, the output of a script, what it used."""
+"""What ``wasm-kernel`` shows in a terminal: progress, and the output of a script."""
 
 from __future__ import annotations
 
@@ -8,32 +8,9 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, TextIO
 
 from wasm_kernel.core.events import Event, StreamEvent
-from wasm_kernel.core.models import ExecutionPolicy, SandboxResult
-from wasm_kernel.core.texts import fuel_used
-from wasm_kernel.core.units import format_bytes, format_count, format_seconds
 
 if TYPE_CHECKING:
     from wasm_kernel.runtimes.python.prepare import Progress
-
-
-def metrics_line(result: SandboxResult, policy: ExecutionPolicy) -> str:
-    """One quiet line about what a run used."""
-    parts = [
-        format_seconds(result.duration_ms / 1000),
-        f"fuel {fuel_used(result)} of {format_count(policy.fuel_budget)}",
-        f"memory {format_bytes(result.memory_used_bytes)} of {format_bytes(policy.memory_bytes)}",
-    ]
-    for word, paths in (
-        ("created", result.files_created),
-        ("modified", result.files_modified),
-        ("deleted", result.files_deleted),
-    ):
-        if paths:
-            shown = ", ".join(paths[:5]) + (", …" if len(paths) > 5 else "")
-            parts.append(f"{word} {shown}")
-    if result.stdout_truncated or result.stderr_truncated:
-        parts.append("output truncated")
-    return "[" + " · ".join(parts) + "]"
 
 
 class ScriptOutput:

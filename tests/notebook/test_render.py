@@ -149,8 +149,16 @@ def test_cut_output_is_said() -> None:
     shown = metrics(
         result(stdout_truncated=True, stdout_bytes=12_000_000, stderr_bytes=500), NOTEBOOK_POLICY
     )
-    assert "output cut (12 MB written)" in shown.text
-    assert "output cut (12 MB written)" in Seen(shown.html).text
+    sentence = "output cut (12 MB written; raise stdout_max_bytes)"
+    assert sentence in shown.text and sentence in Seen(shown.html).text
+    both = metrics(result(stdout_truncated=True, stderr_truncated=True), NOTEBOOK_POLICY)
+    assert "raise stdout_max_bytes and stderr_max_bytes" in both.text
+
+
+@pytest.mark.parametrize("limit", [Limit.TIME, Limit.INTERRUPTED])
+def test_fuel_is_a_least_amount_where_a_clock_ended_the_run(limit: Limit) -> None:
+    shown = metrics(result(limit=limit, fuel_consumed=177_000), NOTEBOOK_POLICY)
+    assert "fuel at least 177 k of 100 G" in shown.text
 
 
 # Names that a guest chose.

@@ -54,9 +54,11 @@ def metrics(result: SandboxResult, policy: ExecutionPolicy, links: Path | None =
         f"fuel {fuel_used(result)} of {format_count(policy.fuel_budget)}",
         f"memory {format_bytes(result.memory_used_bytes)} of {format_bytes(policy.memory_bytes)}",
     ]
-    if result.stdout_truncated or result.stderr_truncated:
+    cut = [name for name in ("stdout", "stderr") if getattr(result, f"{name}_truncated")]
+    if cut:
         written = format_bytes(result.stdout_bytes + result.stderr_bytes)
-        parts.append(f"output cut ({written} written)")
+        fields = " and ".join(f"{name}_max_bytes" for name in cut)
+        parts.append(f"output cut ({written} written; raise {fields})")
     html_parts = [escape(part) for part in parts]
     text_parts = list(parts)
     for kind in ("created", "modified", "deleted"):
@@ -109,6 +111,9 @@ def limit_panel(result: SandboxResult, command: str | None) -> Rendered:
         f"The cell had used {fuel_used(result)} instructions and "
         f"{format_bytes(result.memory_peak_bytes)} in {format_seconds(result.duration_ms / 1000)}."
     )
+    if not result.rolled_back and result.execution_count is not None:
+        # An exception of Python's, such as MemoryError: the cell is kept as far as it came.
+        used += " What it did until then is kept, and can be undone."
     if command is None:
         return Rendered(html=f'<div style="{_PANEL}">{escape(used)}</div>', text=used)
     return Rendered(
