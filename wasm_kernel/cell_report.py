@@ -18,7 +18,7 @@ from wasm_kernel.host.guest import Exited, Returned
 from wasm_kernel.host.journal import Journal
 from wasm_kernel.runtimes.python.conversation import Fuel
 from wasm_kernel.runtimes.python.live import Answer
-from wasm_kernel.runtimes.python.outcomes import is_out_of_memory, limit_of, reason_of
+from wasm_kernel.runtimes.python.outcomes import is_full, is_out_of_memory, limit_of, reason_of
 from wasm_kernel.runtimes.python.outputs import CellOutputs, error_of
 
 
@@ -66,7 +66,7 @@ class CellReport:
         """The cell never happened, but for the files that are ``lost``."""
         result = self._result(memory_bytes, execution_count)
         result.rolled_back = True
-        result.limit = limit_of(self.answer.outcome, self.answer.memory_bytes, self.policy)
+        result.limit = self._limit()
         result.exit_code = 130 if result.limit is Limit.INTERRUPTED else 1
         name, sentence = self._ending(result.limit)
         sentence += "; the cell was rolled back: variables and files are as before it"
@@ -105,8 +105,18 @@ class CellReport:
         result.exit_code = result.exit_code or 1
         self.outputs.error(name, sentence, result.error.traceback)
 
+    def _limit(self) -> Limit:
+        """Which limit ended a cell that was not kept."""
+        answer = self.answer
+        if isinstance(answer.outcome, Returned) and answer.failure is None:
+            # The shell gave no answer; where there is no memory left, it could not make one.
+            return Limit.MEMORY if is_full(answer.memory_bytes, self.policy) else Limit.NONE
+        return limit_of(answer.outcome, answer.memory_bytes, self.policy)
+
     def _ending(self, limit: Limit) -> tuple[str, str]:
         answer = self.answer
+        if limit is Limit.MEMORY and isinstance(answer.outcome, Returned):
+            return texts.LIMIT_NAMES[limit], texts.memory_full(self.policy)
         if limit is Limit.FUEL and (self.fuel.is_showing or self.fuel.shell_left == 0):
             return texts.LIMIT_NAMES[limit], texts.SHELL_OUT_OF_FUEL
         if limit is not Limit.NONE:

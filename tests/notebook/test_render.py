@@ -229,6 +229,20 @@ def test_the_panel_says_what_was_used_and_how_to_give_more(
     assert any("var(--jp-warn-color1" in value for _, value in seen.attributes)
 
 
+@pytest.mark.parametrize(
+    ("state", "is_said"),
+    [
+        ({"rolled_back": False, "execution_count": 3}, True),
+        ({"rolled_back": True, "execution_count": 3}, False),
+        # A fresh interpreter, of which nothing stays.
+        ({"rolled_back": False}, False),
+    ],
+)
+def test_the_panel_says_that_a_cell_was_kept(state: dict[str, Any], is_said: bool) -> None:
+    shown = limit_panel(result(success=False, limit=Limit.MEMORY, **state), None)
+    assert ("What it did until then is kept, and can be undone." in shown.text) is is_said
+
+
 def test_a_panel_without_advice() -> None:
     shown = limit_panel(result(success=False, rolled_back=True, limit=Limit.STACK), None)
     assert "%" not in shown.text

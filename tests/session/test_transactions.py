@@ -209,6 +209,27 @@ def test_memory_beyond_the_limit(
     assert ran.value == "(1, 5000000)"
 
 
+def test_a_full_memory_says_so_and_a_way_out(make_session: MakeSession, cell: RunCell) -> None:
+    """So full that a cell cannot be read, which is no fault of that cell."""
+    session = make_session(memory_bytes=200_000_000)
+    cell(
+        session,
+        "kept = []\nfor size in (10**6, 10**4, 1000, 100, 10):\n    try:\n"
+        "        while True: kept.append(bytearray(size))\n    except MemoryError: pass",
+    )
+    ran = cell(session, "del kept")
+    assert ran.result.limit is Limit.MEMORY and ran.result.rolled_back
+    assert ran.error.value == (
+        "the memory of the session is full (200 MB), and no cell can run in it: undo the cell that "
+        "filled it, or raise memory_bytes; the cell was rolled back: variables and files are as "
+        "before it"
+    )
+    session.change_policy(session.policy.replace(memory_bytes=400_000_000))
+    assert cell(session, "del kept").result.success
+    session.undo(2)
+    assert cell(session, "'kept' in globals()").value == "False"
+
+
 def test_an_allocator_that_cannot_go_on(make_session: MakeSession, cell: RunCell) -> None:
     """Code of C that meets the limit may abort; then the cell is rolled back."""
     session = make_session(memory_bytes=200_000_000)

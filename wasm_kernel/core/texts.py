@@ -75,6 +75,14 @@ NO_ANSWER = (
 )
 
 
+def memory_full(policy: ExecutionPolicy) -> str:
+    """Earlier cells filled the memory, so that a cell cannot even be read."""
+    return (
+        f"the memory of the session is full ({format_bytes(policy.memory_bytes)}), and no cell can "
+        "run in it: undo the cell that filled it, or raise memory_bytes"
+    )
+
+
 def shell_failed(reason: str) -> str:
     """The shell around the code failed, so its outcome is not known."""
     return (

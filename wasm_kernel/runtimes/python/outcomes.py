@@ -17,7 +17,7 @@ def limit_of(outcome: Outcome, memory_bytes: int, policy: ExecutionPolicy) -> Li
     """Which limit an outcome names, if it names one."""
     if not isinstance(outcome, Trapped):
         return Limit.NONE
-    if outcome.kind is TrapKind.ABORT and policy.memory_bytes - memory_bytes < _LAST_BYTES:
+    if outcome.kind is TrapKind.ABORT and is_full(memory_bytes, policy):
         # The interpreter met the end of its memory where it could not raise a MemoryError.
         return Limit.MEMORY
     return {
@@ -27,6 +27,11 @@ def limit_of(outcome: Outcome, memory_bytes: int, policy: ExecutionPolicy) -> Li
         TrapKind.STACK: Limit.STACK,
         TrapKind.ABORT: Limit.NONE,
     }[outcome.kind]
+
+
+def is_full(memory_bytes: int, policy: ExecutionPolicy) -> bool:
+    """Whether a guest has all of the memory that it may have."""
+    return policy.memory_bytes - memory_bytes < _LAST_BYTES
 
 
 def is_out_of_memory(error: CellError) -> bool:
