@@ -19,6 +19,7 @@ from wasm_kernel.core.events import (
     ResultEvent,
     StreamEvent,
 )
+from wasm_kernel.notebook.commands import COMMANDS
 
 from .conftest import Cell, MakeSession
 
@@ -642,6 +643,7 @@ def test_store_and_rerun_are_there_from_the_start(session: Session, cell: RunCel
         ("ipywidgets", "there are no widgets"),
         ("torch", "compiled parts, which do not run in the sandbox; there is scikit-learn"),
         ("cv2", "opencv-python has compiled parts"),
+        ("requests", "could do nothing there: the sandbox has no network; download the file on"),
     ],
 )
 def test_a_missing_module_that_cannot_be_added_says_so(
@@ -650,6 +652,34 @@ def test_a_missing_module_that_cannot_be_added_says_so(
     error = cell(shared, f"import {name}").result.error
     assert error is not None and reason in error.traceback[-1]
     assert "site-packages" not in "".join(error.traceback)
+
+
+def test_the_advice_names_the_package_and_not_the_module(shared: Session, cell: RunCell) -> None:
+    error = cell(shared, "import dotenv").result.error
+    assert error is not None and error.traceback[-1].endswith("site-packages python-dotenv")
+
+
+@pytest.mark.parametrize("name", sorted(set(COMMANDS) - {"save"}))
+def test_a_command_to_the_host_among_code_says_where_it_goes(
+    shared: Session, cell: RunCell, name: str
+) -> None:
+    ran = cell(shared, f"pass\n%{name}")
+    assert ran.stderr == (
+        f"UsageError: %{name} speaks to the sandbox and not to the code in it: give it a cell of "
+        "its own (%sandbox? lists such commands)\n"
+    )
+    # They are no magics: a name that is not defined is still only that.
+    assert cell(shared, name).error.name == "NameError"
+
+
+def test_a_fork_in_a_notebook_is_said_to_be_elsewhere(shared: Session, cell: RunCell) -> None:
+    said = cell(shared, "%fork").stderr
+    assert "there is no %fork in a notebook: %checkpoint and %restore go back" in said
+
+
+def test_the_magic_s_commands_have_other_names_here(shared: Session, cell: RunCell) -> None:
+    said = cell(shared, "%sandbox undo 2").stderr
+    assert said.endswith("this notebook already runs in the sandbox: here it is %undo 2\n")
 
 
 def test_pip_does_not_advise_what_cannot_work(shared: Session, cell: RunCell) -> None:

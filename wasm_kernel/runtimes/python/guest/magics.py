@@ -15,6 +15,11 @@ from wasm_guest.refusals import PROCESSES
 
 _PROGRAMS = ("bash", "sh", "python", "python2", "python3", "perl", "ruby", "pypy", "cmd")
 
+_HOST_COMMANDS = frozenset(
+    ("undo", "checkpoint", "restore", "checkpoints", "resume", "policy", "files", "metrics")
+)
+"""What a notebook says to its sandbox; no magics, or ``files`` alone would be one of them."""
+
 
 def install(shell):
     """Register them with a shell."""
@@ -118,9 +123,26 @@ def _run_notebook(self, fname, shell_futures=False, raise_exceptions=False):
                 break
 
 
+def refuse_host_command(name):
+    """Say where a command for the host goes, of which IPython would say that there is none."""
+    if name == "fork":
+        raise UsageError(
+            "there is no %fork in a notebook: %checkpoint and %restore go back and forth in its "
+            "one session; Session.fork in Python, and %sandbox fork beside %%sandbox, make a second"
+        )
+    if name in _HOST_COMMANDS:
+        raise UsageError(
+            f"%{name} speaks to the sandbox and not to the code in it: give it a cell of its own "
+            "(%sandbox? lists such commands)"
+        )
+
+
 def _say_that_this_is_the_sandbox(shell):
     def sandbox(line, cell=None):
         """Say kindly that this is the sandbox."""
+        command = line.split()[:1] if isinstance(line, str) and cell is None else []
+        if command and command[0] in {*_HOST_COMMANDS, "save"}:
+            raise UsageError(f"this notebook already runs in the sandbox: here it is %{line}")
         print("this notebook already runs in the sandbox; %%sandbox is not needed here")
         if cell:
             shell.run_cell(cell)

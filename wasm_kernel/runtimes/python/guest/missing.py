@@ -8,6 +8,7 @@ import traceback
 
 from wasm_guest import environment
 from wasm_guest.packages import distribution_of, how_to_add, why_never
+from wasm_guest.refusals import NETWORK
 
 _WIDGETS = ("anywidget", "bqplot", "comm", "ipyleaflet", "ipympl", "ipywidgets", "qgrid")
 # As Pillow says it, and Matplotlib with it, where a codec was not built in.
@@ -15,6 +16,11 @@ _CODEC = re.compile(
     r"'(WEBP|AVIF)'|unknown file extension: \.(webp|avif)|encoder (jpeg|jpeg2k) not available"
     r"|decoder (?P<read>jpeg|jpeg2k) not available"
 )
+_NETWORK = (
+    *("aiohttp", "anthropic", "boto3", "google", "httpx", "huggingface_hub", "kaggle"),
+    *("openai", "paramiko", "requests", "selenium", "websockets", "wget", "yfinance"),
+)
+"""What many notebooks import for the network alone."""
 _TAILS_MAX = 6
 _PANDAS_NEEDS = re.compile(r"`Import (\w+)` failed")
 _SITE_HINT = ". Site initialization is disabled"
@@ -66,6 +72,8 @@ def _about_module(name, in_notebook):
     reason = why_never(distribution_of(root))
     if reason:
         return reason
+    if root in _NETWORK:
+        return f"{root} is not in the sandbox, and could do nothing there: {NETWORK}"
     listed = "; %pip list shows what is" if in_notebook else ""
     return (
         f"{root} is not in the sandbox{listed}. A module of your own goes into the workspace. A "

@@ -8,7 +8,11 @@ from wasm_guest.text_tools import option_value
 _ALIASES = {
     "bs4": "beautifulsoup4",
     "cv2": "opencv-python",
+    "docx": "python-docx",
+    "dotenv": "python-dotenv",
+    "jwt": "pyjwt",
     "pil": "pillow",
+    "pptx": "python-pptx",
     "skimage": "scikit-image",
     "sklearn": "scikit-learn",
     "yaml": "pyyaml",

@@ -183,6 +183,13 @@ class ZMQInteractiveShell(InteractiveShell):
         door.user_code(True)
         super().debugger(force)
 
+    def _find_with_lazy_load(self, type_, magic_name):
+        # Here and not around the call of a magic, where a frame of ours would be in its tracebacks.
+        found = super()._find_with_lazy_load(type_, magic_name)
+        if found is None and type_ == "line":
+            magics.refuse_host_command(magic_name)
+        return found
+
     def set_next_input(self, text, replace=False):
         # The front end must not take text for a cell from untrusted code; show it instead.
         print(f"[copy this into a cell: the sandbox cannot write cells]\n{text}")
