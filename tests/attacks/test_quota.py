@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from wasm_kernel import NOTEBOOK_POLICY, Limit, Session
-from wasm_kernel.host import wasi
+from wasm_kernel.host import wasi_names
 from wasm_kernel.host.workspace import Workspace
 
 from .conftest import Runner, held
@@ -391,7 +391,7 @@ def test_folders_are_not_nested_deeper_by_moving_them(
 ) -> None:
     """The host has a folder open for each level; a thousand levels took all its descriptors."""
     if not is_bounded:
-        monkeypatch.setattr(wasi, "_DEPTH_MAX", 10_000)
+        monkeypatch.setattr(wasi_names, "_DEPTH_MAX", 10_000)
     result = run(STACK)
     with Workspace(workspace) as opened:
         levels = max(path.count("/") for path, _ in opened.walk())
