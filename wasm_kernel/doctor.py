@@ -41,7 +41,10 @@ def examine(*, verify: bool = False) -> Iterator[Finding]:
         root = cache.cache_root()
     except CacheError as error:
         yield Finding(
-            "cache folder", False, str(error), f"or set {cache.ENV_CACHE_DIR} to another folder"
+            "cache folder",
+            False,
+            str(error),
+            f"mend that, or set {cache.ENV_CACHE_DIR} to another folder",
         )
         return
     free = shutil.disk_usage(root).free

@@ -94,6 +94,22 @@ def test_control_an_honest_archive_is_unpacked(tmp_path: Path) -> None:
     assert found == {"b": b"1", "d": b"2"}
 
 
+@pytest.mark.parametrize(
+    ("stderr", "reason"),
+    [
+        ("WARNING: a\nERROR: no such\nERROR: package", "ERROR: no such ERROR: package"),
+        (
+            "ERROR: Exception:\nTraceback (most recent call last):\nOSError: [Errno 28] No space\n",
+            "OSError: [Errno 28] No space",
+        ),
+        ("killed", "killed"),
+        ("", "no reason"),
+    ],
+)
+def test_why_pip_failed(stderr: str, reason: str) -> None:
+    assert fetching._reason_of(stderr) == reason
+
+
 def test_a_wheel_that_is_swapped_after_its_check_is_not_used(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -53,7 +53,7 @@ def private_folder(path: Path) -> Path:
     try:
         path.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as error:
-        raise CacheError(f"the cache folder {path} cannot be made: {error}") from error
+        raise CacheError(f"the cache folder {path} cannot be made: {error.strerror}") from error
     require_private(path)
     return path
 

