@@ -642,6 +642,8 @@ def test_policy(host: HostShell) -> None:
         ("dance", "%sandbox dance: the commands are status, undo, checkpoint, restore, fork,"),
         ("undo", "there is no session default (there are: none); a %%sandbox cell makes it"),
         ("save a --session b", "there is no session b (there are: none)"),
+        ("close other", "usage: %sandbox close [--session NAME]"),
+        ("status other", "usage: %sandbox status [--session NAME]"),
         ("fork", "usage: %sandbox fork NAME"),
         ("fork ../x", "'../x' cannot name a session"),
         ("get", "usage: %sandbox get PATH"),

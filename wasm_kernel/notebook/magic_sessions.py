@@ -119,9 +119,35 @@ def _default_workspace(name: str, policy: ExecutionPolicy) -> str:
     return policy.mount_host_dir if name == "default" else f"{policy.mount_host_dir}-{name}"
 
 
+LineCommand = Callable[[Sessions, str, list[str]], Bundle]
+"""A command of ``%sandbox``: on the session of a name, with the words that were typed after it."""
+
+
+def _alone(command: str, run: Callable[[Sessions, str], Bundle]) -> LineCommand:
+    """A command that nothing follows."""
+
+    def call(sessions: Sessions, name: str, arguments: list[str]) -> Bundle:
+        if arguments:
+            raise ValueError(f"usage: %sandbox {command} [--session NAME]")
+        return run(sessions, name)
+
+    return call
+
+
+def _with_one(command: str, what: str, run: Callable[[Sessions, str, str], Bundle]) -> LineCommand:
+    """A command that one word follows."""
+
+    def call(sessions: Sessions, name: str, arguments: list[str]) -> Bundle:
+        if len(arguments) != 1:
+            raise ValueError(f"usage: %sandbox {command} {what}")
+        return run(sessions, name, arguments[0])
+
+    return call
+
+
 def _through_kernel_command(
     command: str, find: Callable[[Sessions, str], Session] = Sessions.live
-) -> Callable[[Sessions, str, list[str]], Bundle]:
+) -> LineCommand:
     """A command that the kernel has too, on one of these sessions."""
 
     def call(sessions: Sessions, name: str, arguments: list[str]) -> Bundle:
@@ -141,7 +167,7 @@ def _text(text: str) -> Bundle:
     return {"text/plain": text}
 
 
-def _status(sessions: Sessions, name: str, _: list[str]) -> Bundle:
+def _status(sessions: Sessions, name: str) -> Bundle:
     if name not in sessions.names():
         return _text(f"no session {name} yet; a %%sandbox cell makes it")
     session = sessions.live(name)
@@ -156,10 +182,7 @@ def _status(sessions: Sessions, name: str, _: list[str]) -> Bundle:
     return _text("\n".join(lines))
 
 
-def _fork(sessions: Sessions, name: str, arguments: list[str]) -> Bundle:
-    if len(arguments) != 1:
-        raise ValueError("usage: %sandbox fork NAME")
-    (new,) = arguments
+def _fork(sessions: Sessions, name: str, new: str) -> Bundle:
     check_session_name(new)
     session = sessions.live(name)
     if new in sessions.names():
@@ -176,7 +199,7 @@ def _fork(sessions: Sessions, name: str, arguments: list[str]) -> Bundle:
     return _text(f"session {new} goes on from here in {folder.name} ({files}); use --session {new}")
 
 
-def _reset(sessions: Sessions, name: str, _: list[str]) -> Bundle:
+def _reset(sessions: Sessions, name: str) -> Bundle:
     session = sessions.live(name)
     policy, folder = session.policy, session.workspace
     sessions.remove(name)
@@ -184,10 +207,8 @@ def _reset(sessions: Sessions, name: str, _: list[str]) -> Bundle:
     return _text(f"session {name} starts anew; its files stay")
 
 
-def _get(sessions: Sessions, name: str, arguments: list[str]) -> Bundle:
-    if len(arguments) != 1:
-        raise ValueError("usage: %sandbox get PATH")
-    path = _inside(arguments[0])
+def _get(sessions: Sessions, name: str, asked: str) -> Bundle:
+    path = _inside(asked)
     target = Path(Path(path).name)
     with Workspace(sessions.live(name).workspace) as workspace:
         try:
@@ -208,10 +229,8 @@ def _get(sessions: Sessions, name: str, arguments: list[str]) -> Bundle:
     return _text(f"copied {path} out of the sandbox ({format_bytes(size)})")
 
 
-def _put(sessions: Sessions, name: str, arguments: list[str]) -> Bundle:
-    if len(arguments) != 1:
-        raise ValueError("usage: %sandbox put PATH")
-    path = Path(arguments[0]).expanduser()
+def _put(sessions: Sessions, name: str, asked: str) -> Bundle:
+    path = Path(asked).expanduser()
     if not path.is_file():
         raise WorkspaceError(f"{path} is not a file")
     session = sessions.get(name)
@@ -231,28 +250,28 @@ def _inside(path: str) -> str:
     return "/".join(parts)
 
 
-def _close(sessions: Sessions, name: str, _: list[str]) -> Bundle:
+def _close(sessions: Sessions, name: str) -> Bundle:
     sessions.remove(name)
     return _text(f"session {name} is closed; its files stay")
 
 
-def _list(sessions: Sessions, _: str, __: list[str]) -> Bundle:
+def _list(sessions: Sessions, _: str) -> Bundle:
     return _text("\n".join(sessions.names()) or "no sessions yet; a %%sandbox cell makes one")
 
 
-LINE_COMMANDS: dict[str, Callable[[Sessions, str, list[str]], Bundle]] = {
-    "status": _status,
+LINE_COMMANDS: dict[str, LineCommand] = {
+    "status": _alone("status", _status),
     "undo": _through_kernel_command("undo"),
     "checkpoint": _through_kernel_command("checkpoint"),
     "restore": _through_kernel_command("restore"),
-    "fork": _fork,
+    "fork": _with_one("fork", "NAME", _fork),
     "save": _through_kernel_command("save"),
     "resume": _through_kernel_command("resume", Sessions.get),
-    "reset": _reset,
+    "reset": _alone("reset", _reset),
     "files": _through_kernel_command("files", Sessions.get),
-    "get": _get,
-    "put": _put,
+    "get": _with_one("get", "PATH", _get),
+    "put": _with_one("put", "PATH", _put),
     "policy": _through_kernel_command("policy", Sessions.get),
-    "close": _close,
-    "list": _list,
+    "close": _alone("close", _close),
+    "list": _alone("list", _list),
 }
