@@ -95,13 +95,10 @@ def traceback_of(name: str, sentence: str) -> list[str]:
     """An error that has no frames, broken between words: a page breaks long lines anywhere."""
     import textwrap
 
-    return textwrap.wrap(
-        f"{name}: {sentence}",
-        TRACEBACK_COLUMNS,
-        break_long_words=False,
-        break_on_hyphens=False,
-        subsequent_indent="  ",
+    wrapper = textwrap.TextWrapper(
+        TRACEBACK_COLUMNS, break_long_words=False, break_on_hyphens=False, subsequent_indent="  "
     )
+    return [piece for line in f"{name}: {sentence}".splitlines() for piece in wrapper.wrap(line)]
 
 
 def limit_message(limit: Limit, policy: ExecutionPolicy) -> str:

@@ -198,7 +198,12 @@ class WasmKernel(Kernel):  # type: ignore[misc]
     def _failed(self, publisher: Publisher, name: str, error: Exception) -> dict[str, Any]:
         """An error of ours, shown like any other: the kernel itself is well."""
         publisher.finish()
-        content = error_content(ErrorEvent(name, str(error), [f"\x1b[31m{name}\x1b[39m: {error}"]))
+        # Not imported at the start of every kernel for what few of them come to say.
+        from wasm_kernel.core.texts import traceback_of
+
+        first, *others = traceback_of(name, str(error))
+        coloured = first.replace(name, f"\x1b[31m{name}\x1b[39m", 1)
+        content = error_content(ErrorEvent(name, str(error), [coloured, *others]))
         publisher.send("error", content)
         return {"status": "error", "execution_count": self.execution_count, **content}
 
