@@ -492,6 +492,7 @@ def test_git_is_not_said_to_be_a_matter_of_the_network_alone(
         ("open('data/table.csv')", "did you mean /data/table.csv?"),
         ("open('/home/me/project/table.csv')", "did you mean /data/table.csv?"),
         ("import numpy as np\nnp.loadtxt('table.csv')", "did you mean /data/table.csv?"),
+        ("from IPython.display import Image\nImage('table.csv')", "did you mean /data/table.csv?"),
         ("open('C:/notes/here.txt')", "the workspace (/app) and the data folder (/data)"),
         ("open('/home/me/here.txt')", "did you mean /app/here.txt?"),
         ("import pathlib\npathlib.Path('folder').iterdir()", "the workspace (/app)"),

@@ -22,6 +22,8 @@ _NETWORK = (
 )
 """What many notebooks import for the network alone."""
 _TAILS_MAX = 6
+# numpy.loadtxt, what reads an archive, and IPython.display.Image leave the name to the text.
+_NO_SUCH_FILE = re.compile(r"No such file or directory: '(?P<quoted>.+)'|(?P<found>.+) not found\.")
 _PANDAS_NEEDS = re.compile(r"`Import (\w+)` failed")
 _SITE_HINT = ". Site initialization is disabled"
 
@@ -101,10 +103,11 @@ def _text_of(error):
 def _name_of(error):
     name = error.filename
     if name is None and len(error.args) == 1:
-        # Some libraries leave it to the text: numpy.loadtxt, and those that read an archive.
         text = _text_of(error)
-        name = text.removesuffix(" not found.")
-        return name if name != text or name.startswith("/") else None
+        said = _NO_SUCH_FILE.fullmatch(text)
+        if said is not None:
+            return said["quoted"] or said["found"]
+        return text if text.startswith("/") else None
     return str(name) if isinstance(name, str | pathlib.PurePath) else None
 
 
