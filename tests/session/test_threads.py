@@ -37,6 +37,12 @@ def test_a_thread_nobody_joins_runs_before_its_cell_ends(shared: Session, cell: 
     assert after_an_error.stdout == "left\n"
 
 
+def test_the_streams_are_those_of_the_one_process(shared: Session, cell: RunCell) -> None:
+    """What ipykernel's own tests ask before they look at what was printed."""
+    code = "print(sys.stdout._is_master_process(), sys.stderr._is_master_process())"
+    assert printed(cell, shared, code) == "True True\n"
+
+
 def test_threads_run_while_another_sleeps(shared: Session, cell: RunCell) -> None:
     code = (
         "def work(n):\n    print('begin', n)\n    time.sleep(0.01)\n    print('end', n)\n"

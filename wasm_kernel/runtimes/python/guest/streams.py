@@ -132,3 +132,7 @@ class OutputText(io.TextIOWrapper):
 
     def isatty(self):
         return False
+
+    def _is_master_process(self):
+        # ipykernel's stream has it, and its tests of a kernel ask it first; nothing forks here.
+        return True
