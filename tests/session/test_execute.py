@@ -326,6 +326,24 @@ def test_cells_have_the_names_of_files(session: Session, cell: RunCell) -> None:
     assert cell(session, code).value == "('def f(): return 1\\n', True)"
 
 
+def test_what_is_printed_of_an_error_has_the_numbers_of_linux(
+    session: Session, cell: RunCell
+) -> None:
+    code = (
+        "import sys\ntry: open('missing')\nexcept OSError as error:\n"
+        "    print('Error:', error)\n    print(f'{error!r}', file=sys.stderr)\n"
+        "    kept = error\nkept"
+    )
+    ran = cell(session, code)
+    assert ran.stdout == "Error: [Errno 2] No such file or directory: 'missing'\n"
+    assert ran.stderr == "FileNotFoundError(2, 'No such file or directory')\n"
+    assert ran.value == "FileNotFoundError(2, 'No such file or directory')"
+    # A text that only looks like one stays, and a write answers for what it was given.
+    ran = cell(session, "print(OSError(44, 'text'))\nsys.stdout.write(str(kept))")
+    assert ran.stdout.startswith("[Errno 44] text\n[Errno 2] No")
+    assert ran.value == str(len("[Errno 44] No such file or directory: 'missing'"))
+
+
 def test_a_traceback_has_the_error_numbers_of_linux(session: Session, cell: RunCell) -> None:
     error = cell(session, "open('missing')").error
     assert error.value == "[Errno 2] No such file or directory: 'missing'"

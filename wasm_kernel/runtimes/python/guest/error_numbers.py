@@ -1,7 +1,7 @@
 """The numbers of errors as a reader knows them: WASI has numbers of its own.
 
 Programs compare numbers with the names in ``errno``, which are WASI's as well, so an exception
-keeps its own; only what a traceback says of it is told in Linux's.
+keeps its own; only what is printed or shown of it is told in Linux's.
 """
 
 import errno
@@ -14,17 +14,20 @@ _LINUX = {
     "EMFILE": 24, "ENOTTY": 25, "ENOSPC": 28, "ESPIPE": 29, "EROFS": 30, "EPIPE": 32,
     "ENAMETOOLONG": 36, "ENOTEMPTY": 39, "ELOOP": 40, "ENOTSUP": 95, "EDQUOT": 122,
 }  # fmt: skip
-_NUMBER = re.compile(r"\[Errno (\d{1,3})\] ")
+_NUMBER = re.compile(r"(\[Errno |Error\()(\d{1,3})(\] |, ['\"])")
+"""As an exception's text and its ``repr`` have it, before what the number means."""
 
 
 def as_on_linux(text):
     """A text with the numbers of errors as Linux has them, wherever it says what they mean."""
-    return _NUMBER.sub(_told, text) if "[Errno " in text else text
+    if "[Errno " in text or "Error(" in text:
+        return _NUMBER.sub(_told, text)
+    return text
 
 
 def _told(match):
-    number = int(match[1])
+    number = int(match[2])
     linux = _LINUX.get(errno.errorcode.get(number))
     if linux is None or not match.string.startswith(os.strerror(number), match.end()):
         return match[0]
-    return f"[Errno {linux}] "
+    return f"{match[1]}{linux}{match[3]}"

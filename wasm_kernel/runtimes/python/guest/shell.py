@@ -68,6 +68,8 @@ class GuestDisplayHook(DisplayHook):
     def write_format_data(self, format_dict, md_dict=None):
         text = format_dict.get("text/plain")
         if text is not None:
+            text = as_on_linux(text)
+            format_dict = {**format_dict, "text/plain": text}
             self.shell.history_manager.output_hist_reprs[self._count] = text
         outputs.send("result", format_dict, md_dict, execution_count=self._count)
 

@@ -10,6 +10,8 @@ import io
 import sys
 import time
 
+from wasm_guest.error_numbers import as_on_linux
+
 _AT_ONCE = 500
 _AT_ONCE_CHARACTERS = 256
 _BATCH_SECONDS = 0.05
@@ -76,7 +78,11 @@ class OutputText(io.TextIOWrapper):
                 unchecked -= 1
                 return plain(text)
             self._take_turn()
-            count = plain(text)
+            if type(text) is str:
+                plain(as_on_linux(text))
+                count = len(text)
+            else:
+                count = plain(text)
             unchecked = self._after(text, count)
             return count
 
