@@ -3,7 +3,7 @@
 import builtins
 import json
 
-from wasm_guest import door, environment, script, stand_ins, streams
+from wasm_guest import door, environment, older_python, script, stand_ins, streams
 
 _REHEARSALS = 30
 
@@ -26,6 +26,7 @@ def boot(image):
             _run_script({"code": "import traceback\n1/0", "name": "warm-up"}, [])
         _rehearse({"op": "script", "code": "print(end='')", "name": "warm-up"})
     stand_ins.install()
+    older_python.install()
     environment.at_rest()
 
 

@@ -21,6 +21,13 @@ _NETWORK = (
     *("openai", "paramiko", "requests", "selenium", "websockets", "wget", "yfinance"),
 )
 """What many notebooks import for the network alone."""
+_GONE = (
+    *("aifc", "asynchat", "asyncore", "audioop", "cgi", "cgitb", "chunk", "crypt", "imghdr"),
+    *("lib2to3", "mailcap", "msilib", "nis", "nntplib", "ossaudiodev", "pipes", "smtpd", "sndhdr"),
+    *("spwd", "sunau", "telnetlib", "uu", "xdrlib"),
+)
+"""Modules of the library that newer Pythons have not."""
+_PYTHON = f"{sys.version_info.major}.{sys.version_info.minor}"
 _TAILS_MAX = 6
 # numpy.loadtxt, what reads an archive, and IPython.display.Image leave the name to the text.
 _NO_SUCH_FILE = re.compile(r"No such file or directory: '(?P<quoted>.+)'|(?P<found>.+) not found\.")
@@ -64,6 +71,8 @@ def _about_module(name, in_notebook):
         return None
     if root in ("_curses", "_tkinter"):
         root = root[1:]
+    if root in _GONE:
+        return f"{root} was taken out of Python in 3.12 or 3.13; the sandbox's is {_PYTHON}"
     if root in sys.stdlib_module_names:
         return f"the sandbox's Python has no {root}, which needs a whole operating system"
     if root in _WIDGETS:

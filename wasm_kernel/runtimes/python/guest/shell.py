@@ -19,6 +19,7 @@ from wasm_guest import (
     loop,
     magics,
     missing,
+    older_python,
     outputs,
     processes,
     programs,
@@ -242,7 +243,7 @@ def make_shell():
     _spare_autoreload()
     _quicken_inspect()
     _spare_missing_sources()
-    _pass_over_escapes()
+    older_python.pass_over_warnings()
     shell.last_error = None
     shell.InteractiveTB.tb_offset = 1
     ultratb.FAST_THRESHOLD = TRACEBACK_PARSED_LINES_MAX
@@ -360,13 +361,6 @@ def _is_of_image(filename):
     if filename.startswith("/"):
         return filename.startswith("/usr/")
     return filename.startswith("<frozen ") or filename.endswith((".pyx", ".pxi", ".pxd"))
-
-
-def _pass_over_escapes():
-    """Formulas and patterns of older notebooks have ``"\\d"``: it means what it meant to them."""
-    import warnings
-
-    warnings.filterwarnings("ignore", ".* is an invalid (octal )?escape sequence", SyntaxWarning)
 
 
 def _quiet_tqdm():

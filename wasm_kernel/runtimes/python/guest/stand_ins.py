@@ -8,14 +8,19 @@ import importlib
 import importlib.machinery
 import sys
 
+from wasm_guest import older_modules
+
 _MODULES = {
+    **dict.fromkeys(older_modules.MODULES, "wasm_guest.older_modules"),
     "PIL._imagingft": "wasm_guest.drawn_text",
     "_ssl": "wasm_guest.encryption",
+    "grp": "wasm_guest.accounts",
     "nbformat": "wasm_guest.notebook_format",
     "nbformat.sign": "wasm_guest.notebook_format",
     "nbformat.v4": "wasm_guest.notebook_format",
+    "pwd": "wasm_guest.accounts",
 }
-_PACKAGES = ("nbformat",)
+_PACKAGES = ("distutils", "nbformat")
 
 
 def install():

@@ -1,0 +1,74 @@
+"""What notebooks of an older Python find of what newer ones took out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from wasm_kernel import ExecutionPolicy, Session, create_sandbox
+
+from .conftest import Cell
+
+RunCell = Callable[..., Cell]
+
+
+@pytest.mark.parametrize(
+    "condition",
+    [
+        "LooseVersion('1.10') > '1.9' and LooseVersion('1.0') == '1.0'",
+        "LooseVersion('2.1b1').version == [2, 1, 'b', 1]",
+        "sorted(['1.0', '1.0b2', '0.9.1'], key=StrictVersion) == ['0.9.1', '1.0b2', '1.0']",
+        "str(StrictVersion('1.2.0')) == '1.2' and str(StrictVersion('1.2.3a4')) == '1.2.3a4'",
+        "imp.find_module('json')[1].startswith('/usr') and imp.new_module('m').__name__ == 'm'",
+        "draw(3, 1, 10.0) == draw(3, 1, 10)",
+    ],
+)
+def test_what_was_taken_out_works_as_it_did(
+    session: Session, cell: RunCell, condition: str
+) -> None:
+    prepared = (
+        "import imp, random\nfrom distutils.version import LooseVersion, StrictVersion\n"
+        "def draw(seed, *ends):\n    random.seed(seed)\n    return random.randint(*ends)\n"
+    )
+    ran = cell(session, prepared + condition)
+    assert ran.result.success, ran.result.error
+    assert ran.value == "True"
+
+
+def test_a_visitor_of_numbers_and_texts_is_called(session: Session, cell: RunCell) -> None:
+    code = (
+        "import ast\n"
+        "class Seen(ast.NodeVisitor):\n"
+        "    def visit_Num(self, node): print('number', node.n)\n"
+        "    def visit_Str(self, node): print('text', node.s)\n"
+        "Seen().visit(ast.parse('f(1, True, \"a\")'))\n"
+        "print(ast.dump(ast.Num(3)), isinstance(ast.Constant(True), ast.Num))"
+    )
+    ran = cell(session, code)
+    assert ran.stdout == "number 1\ntext a\nConstant(value=3) False\n"
+
+
+def test_a_former_assertion_names_the_present_one(session: Session, cell: RunCell) -> None:
+    ran = cell(session, "import unittest\nunittest.TestCase().assertEquals(1, 1)")
+    assert "2: DeprecationWarning: assertEquals was taken out of Python in 3.12" in ran.stderr
+    error = cell(session, "unittest.TestCase().failUnlessEqual(1, 2)").error
+    assert error.name == "AssertionError" and error.value == "1 != 2"
+
+
+def test_newer_warnings_are_heard_by_those_who_ask(session: Session, cell: RunCell) -> None:
+    assert cell(session, "import datetime, warnings\ndatetime.datetime.utcnow();").stderr == ""
+    code = "warnings.simplefilter('always')\ndatetime.datetime.utcnow();"
+    assert "utcnow() is deprecated" in cell(session, code).stderr
+
+
+def test_a_module_that_is_gone_says_so(session: Session, cell: RunCell) -> None:
+    error = cell(session, "import telnetlib").error
+    assert error.name == "ModuleNotFoundError"
+    assert "telnetlib was taken out of Python in 3.12 or 3.13" in "".join(error.traceback)
+
+
+def test_scripts_find_it_too() -> None:
+    code = "import sqlite3, random, distutils.util as u\nprint(sqlite3.version, u.strtobool('on'))"
+    with create_sandbox(policy=ExecutionPolicy()) as sandbox:
+        assert sandbox.execute(code).stdout == "2.6.0 1\n"

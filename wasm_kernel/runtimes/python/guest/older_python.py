@@ -1,0 +1,234 @@
+"""What notebooks of an older Python expect, where it costs no more than a few lines.
+
+Public notebooks were written for the Python of their day. What 3.12 and later took out of a
+module that stays is put back when that module is imported; whole modules are in ``older_modules``.
+"""
+
+import importlib.machinery
+import importlib.util
+import sys
+import warnings
+
+_SINCE_3_11 = (
+    r"datetime\.datetime\.utc(now|fromtimestamp)\(\) is deprecated"
+    r"|The default (date|datetime|timestamp) (adapter|converter) is deprecated"
+    r"|Bitwise inversion '~' on bool"
+    r"|'(count|maxsplit|flags)' is passed as positional argument"
+    r"|The '(January|February)' attribute is deprecated"
+    r"|the \(type, exc, tb\) signature of throw\(\)"
+    r"|'asyncio\.\w+' is deprecated"
+    r"|'typing\.ByteString'"
+    r"|Testing an element's truth value"
+    r"|codecs\.open\(\) is deprecated"
+    r"|The profile module is deprecated"
+)
+_IN_FINALLY = r"'(return|break|continue)' in a 'finally' block"
+_ESCAPES = r".* is an invalid (octal )?escape sequence"
+
+
+def pass_over_warnings():
+    """Say nothing of what Python began to warn of after 3.11: it means what it meant to them."""
+    warnings.filterwarnings("ignore", f"{_ESCAPES}|{_IN_FINALLY}", SyntaxWarning)
+    for category in (DeprecationWarning, PendingDeprecationWarning):
+        warnings.filterwarnings("ignore", _SINCE_3_11, category)
+
+
+def install():
+    """Put back what is gone, in the modules that are there and in those still to come."""
+    for name, put_back in _PUT_BACK.items():
+        if name in sys.modules:
+            put_back(sys.modules[name])
+    sys.meta_path.insert(0, _Finder)
+
+
+class _Finder:
+    """Finds a module as everybody does, and puts into it what it had."""
+
+    @staticmethod
+    def find_spec(name, path=None, target=None):
+        if name not in _PUT_BACK:
+            return None
+        spec = importlib.machinery.PathFinder.find_spec(name, path, target)
+        if spec is not None and spec.loader is not None:
+            spec.loader = _Loader(spec.loader)
+        return spec
+
+
+class _Loader:
+    """In the place of a module's loader until it is loaded; that one has others to load as well."""
+
+    def __init__(self, plain):
+        self._plain = plain
+
+    def create_module(self, spec):
+        return self._plain.create_module(spec)
+
+    def exec_module(self, module):
+        module.__loader__ = module.__spec__.loader = self._plain
+        self._plain.exec_module(module)
+        _PUT_BACK[module.__name__](module)
+
+
+def _warn(text):
+    warnings.warn(text, DeprecationWarning, stacklevel=3)
+
+
+def _ast(module):
+    """Numbers and texts of a syntax tree had classes and attributes of their own."""
+    constant = module.Constant
+
+    class Kind(type):
+        def __instancecheck__(cls, node):
+            return type(node) is constant and type(node.value) in cls.kinds
+
+    def kind(name, *kinds):
+        def __new__(cls, value=None, *args, **kwargs):
+            return constant(value, **kwargs)
+
+        body = {"kinds": kinds, "__new__": __new__, "__module__": "ast"}
+        return Kind(name, (constant,), body)
+
+    module.Num = kind("Num", int, float, complex)
+    module.Str = kind("Str", str)
+    module.Bytes = kind("Bytes", bytes)
+    module.NameConstant = kind("NameConstant", bool, type(None))
+    module.Ellipsis = kind("Ellipsis", type(...))
+    constant.n = constant.s = property(
+        lambda node: node.value, lambda node, value: setattr(node, "value", value)
+    )
+
+    def visit_Constant(self, node):
+        for name in ("Num", "Str", "Bytes", "NameConstant", "Ellipsis"):
+            visit = getattr(self, f"visit_{name}", None)
+            if visit is not None and isinstance(node, getattr(module, name)):
+                return visit(node)
+        return self.generic_visit(node)
+
+    module.NodeVisitor.visit_Constant = visit_Constant
+
+
+def _configparser(module):
+    class SafeConfigParser(module.ConfigParser):
+        """A parser by its former name."""
+
+        def __init__(self, *args, **kwargs):
+            super().__init__(*args, **kwargs)
+            _warn("SafeConfigParser has been called ConfigParser since Python 3.2; use that name.")
+
+    SafeConfigParser.__module__ = "configparser"
+    SafeConfigParser.__qualname__ = "SafeConfigParser"
+    module.SafeConfigParser = SafeConfigParser
+
+
+def _locale(module):
+    def format(percent, value, grouping=False, monetary=False, *additional):
+        """Format a number by the locale; ``format_string`` does the same."""
+        _warn("locale.format() was taken out of Python in 3.12; use locale.format_string().")
+        return module.format_string(percent, value, grouping, monetary)
+
+    module.format = format
+
+
+def _pkgutil(module):
+    def find_loader(fullname):
+        """What loads a module, or None where there is no such module."""
+        spec = importlib.util.find_spec(fullname)
+        return spec and spec.loader
+
+    module.find_loader = find_loader
+
+
+def _random(module):
+    """Whole numbers may be written as floats: ``randint(1, 1e6)``."""
+    plain = module.Random.randint
+
+    def randint(self, a, b):
+        """Return random integer in range [a, b], including both end points."""
+        try:
+            return self.randrange(a, b + 1)
+        except TypeError:
+            if any(isinstance(n, float) and not n.is_integer() for n in (a, b)):
+                raise ValueError("non-integer arguments for randint()") from None
+            return plain(self, *[int(n) if isinstance(n, float) else n for n in (a, b)])
+
+    module.Random.randint = randint
+    module.randint = module._inst.randint
+
+
+def _sqlite3(module):
+    # The version of the module, which tutorials print beside the version of SQLite itself.
+    module.version, module.version_info = "2.6.0", (2, 6, 0)
+
+
+def _strptime(module):
+    """A day and a month without a year are of 1900."""
+    plain = module._strptime
+
+    def with_a_year(data_string, format="%a %b %d %H:%M:%S %Y"):
+        try:
+            return plain(data_string, format)
+        except ValueError as error:
+            if "without a year directive" not in str(error):
+                raise
+        return plain(f"1900 {data_string}", f"%Y {format}")
+
+    module._strptime = with_a_year
+
+
+def _unittest(module):
+    def makeSuite(testCaseClass, prefix="test", sortUsing=None, suiteClass=module.TestSuite):
+        """A suite of the tests of a class; ``TestLoader.loadTestsFromTestCase`` does the same."""
+        _warn(
+            "unittest.makeSuite() was taken out of Python in 3.13; use "
+            "unittest.TestLoader().loadTestsFromTestCase()."
+        )
+        loader = module.TestLoader()
+        loader.testMethodPrefix, loader.suiteClass = prefix, suiteClass
+        if sortUsing is not None:
+            loader.sortTestMethodsUsing = sortUsing
+        return loader.loadTestsFromTestCase(testCaseClass)
+
+    module.makeSuite = makeSuite
+
+
+_ASSERTIONS = {
+    "assert_": "assertTrue",
+    "assertAlmostEquals": "assertAlmostEqual",
+    "assertEquals": "assertEqual",
+    "assertNotAlmostEquals": "assertNotAlmostEqual",
+    "assertNotEquals": "assertNotEqual",
+    "assertNotRegexpMatches": "assertNotRegex",
+    "assertRaisesRegexp": "assertRaisesRegex",
+    "assertRegexpMatches": "assertRegex",
+    "failIf": "assertFalse",
+    "failIfEqual": "assertNotEqual",
+    "failUnless": "assertTrue",
+    "failUnlessEqual": "assertEqual",
+    "failUnlessRaises": "assertRaises",
+}
+
+
+def _unittest_case(module):
+    def renamed(name, now):
+        def method(self, *args, **kwargs):
+            _warn(f"{name} was taken out of Python in 3.12; use {now}.")
+            return getattr(self, now)(*args, **kwargs)
+
+        method.__name__ = name
+        return method
+
+    for name, now in _ASSERTIONS.items():
+        setattr(module.TestCase, name, renamed(name, now))
+
+
+_PUT_BACK = {
+    "_strptime": _strptime,
+    "ast": _ast,
+    "configparser": _configparser,
+    "locale": _locale,
+    "pkgutil": _pkgutil,
+    "random": _random,
+    "sqlite3": _sqlite3,
+    "unittest": _unittest,
+    "unittest.case": _unittest_case,
+}
