@@ -149,8 +149,10 @@ def import_science():
     import matplotlib.pyplot
     import numpy.random
     import pandas
+    from wasm_guest import float_errors
 
     del matplotlib, numpy, pandas
+    float_errors.install()
 
 
 def at_rest():

@@ -1,10 +1,11 @@
-"""What a reader of a traceback is told where a package or a file is not in the sandbox."""
+"""What a reader of a traceback sees, and is told where a package or a file is missing."""
 
 import os
 import pathlib
 import re
 import sys
 import traceback
+import types
 
 from wasm_guest import environment
 from wasm_guest.packages import distribution_of, how_to_add, why_never
@@ -31,6 +32,7 @@ _PYTHON = f"{sys.version_info.major}.{sys.version_info.minor}"
 _TAILS_MAX = 6
 # numpy.loadtxt, what reads an archive, and IPython.display.Image leave the name to the text.
 _NO_SUCH_FILE = re.compile(r"No such file or directory: '(?P<quoted>.+)'|(?P<found>.+) not found\.")
+_BETWEEN = os.path.join(os.path.dirname(__file__), "float_errors.py")
 _PANDAS_NEEDS = re.compile(r"`Import (\w+)` failed")
 _SITE_HINT = ". Site initialization is disabled"
 
@@ -45,6 +47,24 @@ def install():
             self._str = self._str.partition(_SITE_HINT)[0]
 
     traceback.TracebackException.__init__ = __init__
+
+
+def frames_to_read(trace):
+    """The frames of a traceback, without those that stand between a line and NumPy."""
+    frames = []
+    while trace is not None:
+        if trace.tb_frame.f_code.co_filename != _BETWEEN:
+            frames.append(trace)
+        trace = trace.tb_next
+    return frames
+
+
+def traceback_of(frames):
+    """One that has these frames."""
+    trace = None
+    for frame in reversed(frames):
+        trace = types.TracebackType(trace, frame.tb_frame, frame.tb_lasti, frame.tb_lineno)
+    return trace
 
 
 def note_missing(error, *, in_notebook):

@@ -62,6 +62,7 @@ def _run(code, name, main):
         trace = error.__traceback__
         while trace is not None and trace.tb_frame.f_code.co_filename != name:
             trace = trace.tb_next
+        trace = missing.traceback_of(missing.frames_to_read(trace))
         error.__traceback__ = trace
         missing.note_missing(error, in_notebook=False)
         try:

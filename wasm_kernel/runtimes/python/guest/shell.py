@@ -200,17 +200,11 @@ class ZMQInteractiveShell(InteractiveShell):
 
 def _shortened(trace):
     """A traceback without its middle, if it is long: each frame takes milliseconds to format."""
-    frames = []
-    while trace is not None:
-        frames.append(trace)
-        trace = trace.tb_next
+    frames = missing.frames_to_read(trace)
     if len(frames) > TRACEBACK_FRAMES_MAX:
         half = TRACEBACK_FRAMES_MAX // 2
         frames = frames[:half] + frames[-half:]
-    shortened = None
-    for frame in reversed(frames):
-        shortened = types.TracebackType(shortened, frame.tb_frame, frame.tb_lasti, frame.tb_lineno)
-    return shortened
+    return missing.traceback_of(frames)
 
 
 def make_shell():
