@@ -86,10 +86,7 @@ class Timeline:
             raise CheckpointError("the number of cells to undo must be at least 1")
         depth = self.depth
         if cells > depth:
-            raise CheckpointError(
-                f"{cells} cells cannot be undone: {depth} can (older ones were "
-                "never run, or were dropped to stay within the undo budget)"
-            )
+            raise CheckpointError(_why_not(cells, depth))
         steps = 0
         for _ in range(cells):
             steps += 1
@@ -134,3 +131,13 @@ class Timeline:
         """The names of all places, oldest first."""
         names = [name for step in self._steps for name in sorted(step.checkpoints)]
         return names + sorted(self._names_here)
+
+
+def _why_not(cells: int, depth: int) -> str:
+    """Why so many cells cannot be undone, where ``depth`` of them can."""
+    if not depth:
+        return "there is no cell to undo"
+    return (
+        f"{cells} cells cannot be undone: {depth} can (older ones were never run, or were dropped "
+        "to stay within the undo budget)"
+    )

@@ -822,7 +822,8 @@ def test_validate_wasm_binary_exists(tmp_path: Path, workspace: Path) -> None:
 @pytest.mark.parametrize(
     ("module", "advice"),
     [
-        ("requests", "pip install --target workspace/site-packages requests"),
+        ("flask", "pip install --target workspace/site-packages flask"),
+        ("requests", "could do nothing there: the sandbox has no network"),
         ("fcntl", "the sandbox's Python has no fcntl"),
     ],
 )

@@ -73,7 +73,7 @@ def test_an_impossible_undo_changes_nothing(session: Session, cell: RunCell, cel
 
 
 def test_undo_in_a_new_session(session: Session) -> None:
-    with pytest.raises(CheckpointError, match="0 can"):
+    with pytest.raises(CheckpointError, match="there is no cell to undo"):
         session.undo()
 
 

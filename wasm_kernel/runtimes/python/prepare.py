@@ -140,10 +140,11 @@ def ensure_program(binary: Path) -> Program:
 def _fingerprint(binary: Path) -> tuple[int, int, int]:
     try:
         found = binary.stat()
-    except OSError as error:
+    except OSError:
+        # The first error that most people see: a second traceback above it would tell them less.
         raise RuntimeNotReadyError(
             f"there is no Python for the sandbox at {binary}; run: wasm-kernel setup"
-        ) from error
+        ) from None
     return found.st_ino, found.st_size, found.st_mtime_ns
 
 
