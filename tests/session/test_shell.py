@@ -629,6 +629,20 @@ def test_requirements_are_read(session: Session, cell: RunCell) -> None:
     assert "already satisfied: numpy" in text and "site-packages flask\n" in text
 
 
+@pytest.mark.parametrize("store_history", [True, False])
+def test_a_semicolon_hides_the_value(session: Session, store_history: bool) -> None:
+    """Without history too, as nbval runs cells: IPython looks for the semicolon there alone."""
+
+    def shown(code: str) -> int:
+        events: list[object] = []
+        session.execute(code, on_event=events.append, store_history=store_history)
+        return sum(isinstance(event, ResultEvent) for event in events)
+
+    assert [shown(code) for code in ("5", "5;", "5;  # five", "';'", "%pwd", "5;\n", "5")] == [
+        *(1, 0, 0, 1, 1, 0, 1)
+    ]
+
+
 def test_store_and_rerun_are_there_from_the_start(session: Session, cell: RunCell) -> None:
     cell(session, "kept = 5")
     assert printed(cell, session, "%store kept") == "Stored 'kept' (int)\n"

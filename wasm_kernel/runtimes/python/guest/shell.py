@@ -3,6 +3,7 @@
 import ast
 import builtins
 import sys
+import tokenize
 import traceback
 import types
 
@@ -51,6 +52,18 @@ class GuestDisplayPublisher(DisplayPublisher):
 
 class GuestDisplayHook(DisplayHook):
     """The value of a cell's last expression."""
+
+    code_without_history = None
+    """The running cell, where its input is not kept in the history."""
+
+    def quiet(self):
+        """Whether the cell ends in a semicolon, which IPython looks up in the history."""
+        if self.code_without_history is None:
+            return super().quiet()
+        try:
+            return self.semicolon_at_end_of_expression(self.code_without_history)
+        except (SyntaxError, tokenize.TokenError):
+            return False
 
     def __call__(self, result=None):
         door.showing()
@@ -383,6 +396,7 @@ def execute(shell, request):
             del sys.path_importer_cache[folder]
     shell.last_error = None
     shell.failed_to_show = shell.exit_requested = False
+    shell.displayhook.code_without_history = None if store_history else request["code"]
     result = loop.run_cell(shell, request["code"], store_history, silent)
     streams.flush()
     error = shell.last_error
