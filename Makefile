@@ -35,6 +35,7 @@ setup: $(STAMP)
 
 run: setup
 	@$(BIN)/wasm-kernel play notebooks/tour.ipynb
+	@echo; echo "make lab opens this notebook and the others in JupyterLab."
 
 # Jupyter asks root to confirm; in a container there is often nobody else.
 AS_ROOT := $(if $(filter 0,$(shell id -u)),--allow-root)
