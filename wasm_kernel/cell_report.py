@@ -18,7 +18,13 @@ from wasm_kernel.host.guest import Exited, Returned
 from wasm_kernel.host.journal import Journal
 from wasm_kernel.runtimes.python.conversation import Fuel
 from wasm_kernel.runtimes.python.live import Answer
-from wasm_kernel.runtimes.python.outcomes import is_full, is_out_of_memory, limit_of, reason_of
+from wasm_kernel.runtimes.python.outcomes import (
+    is_full,
+    is_out_of_memory,
+    limit_of,
+    name_files,
+    reason_of,
+)
 from wasm_kernel.runtimes.python.outputs import CellOutputs, error_of
 
 
@@ -39,9 +45,7 @@ class CellReport:
         assert self.answer.reply is not None
         reply = self.answer.reply.header
         result = self._result(self.answer.memory_bytes, execution_count)
-        result.files = changes
-        for change in changes:
-            getattr(result, f"files_{change.change}").append(change.path)
+        name_files(result, changes)
         if "failed" in reply:
             # The shell itself failed: a cell can replace any part of it.
             self._fail(result, "SandboxError", texts.shell_failed(reason_of(reply)))

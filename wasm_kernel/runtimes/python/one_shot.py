@@ -39,6 +39,7 @@ from wasm_kernel.runtimes.python.outcomes import (
     file_changes,
     is_out_of_memory,
     limit_of,
+    name_files,
     plain_text,
 )
 from wasm_kernel.runtimes.python.ready import Kind, Script, pool
@@ -191,23 +192,13 @@ class Run:
             limit = Limit.MEMORY
         if limit is Limit.NONE and self.journal.quota_hit and exit_code:
             limit = Limit.WORKSPACE
-        message = None
-        if limit is not Limit.NONE:
-            message = texts.limit_message(limit, self.policy)
-        elif isinstance(self.outcome, Trapped):
-            message = f"Aborted: {texts.ABORTED} ({self.outcome.message})"
-        elif self.reply is None and isinstance(self.outcome, Returned):
-            message = f"SandboxError: {texts.NO_END}"
+        message = self._message(limit)
         if message is not None:
             said = ("" if not stderr or stderr.endswith("\n") else "\n") + message + "\n"
             stderr += said
             if self._on_event is not None:
                 self._on_event(StreamEvent("stderr", said))
-        changes = [c for c in file_changes(self.journal.changes()) if c.path != USER_CODE]
-        by_kind: dict[str, list[str]] = {"created": [], "modified": [], "deleted": []}
-        for change in changes:
-            by_kind[change.change].append(change.path)
-        return SandboxResult.model_construct(
+        result = SandboxResult.model_construct(
             success=exit_code == 0 and limit is Limit.NONE,
             stdout=stdout,
             stderr=stderr,
@@ -218,10 +209,6 @@ class Run:
             memory_peak_bytes=self.memory_bytes,
             duration_ms=seconds * 1000,
             guest_ms=self.guest_seconds * 1000,
-            files_created=by_kind["created"],
-            files_modified=by_kind["modified"],
-            files_deleted=by_kind["deleted"],
-            files=changes,
             workspace_path=str(self.workspace.root),
             limit=limit,
             stdout_bytes=self.stdout.written,
@@ -231,6 +218,19 @@ class Run:
             error=error,
             metadata=self._metadata(exit_code, limit),
         )
+        changes = file_changes(self.journal.changes())
+        name_files(result, [change for change in changes if change.path != USER_CODE])
+        return result
+
+    def _message(self, limit: Limit) -> str | None:
+        """What the host has to say of the end, below what the script wrote; mostly nothing."""
+        if limit is not Limit.NONE:
+            return texts.limit_message(limit, self.policy)
+        if isinstance(self.outcome, Trapped):
+            return f"Aborted: {texts.ABORTED} ({self.outcome.message})"
+        if self.reply is None and isinstance(self.outcome, Returned):
+            return f"SandboxError: {texts.NO_END}"
+        return None
 
     def _metadata(self, exit_code: int, limit: Limit) -> dict[str, Any]:
         """Plain facts under the names that tools around sandboxes look for."""

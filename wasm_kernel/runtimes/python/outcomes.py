@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import PurePosixPath
 from typing import Any
 
-from wasm_kernel.core.models import CellError, ExecutionPolicy, FileChange, Limit
+from wasm_kernel.core.models import CellError, ExecutionPolicy, FileChange, Limit, SandboxResult
 from wasm_kernel.host.guest import Outcome, TrapKind, Trapped
 from wasm_kernel.host.journal import Change
 
@@ -61,6 +61,13 @@ def file_changes(changes: list[Change]) -> list[FileChange]:
         )
         for change in changes
     ]
+
+
+def name_files(result: SandboxResult, changes: list[FileChange]) -> None:
+    """What was done to files, as one list and by its kind."""
+    result.files = changes
+    for change in changes:
+        getattr(result, f"files_{change.change}").append(change.path)
 
 
 def reason_of(reply: dict[str, Any]) -> str:
