@@ -38,7 +38,7 @@ SHOWN_TYPES = re.compile(
 )
 OWN_CLASS = re.compile(
     r"wk-(?!jp-|lm-|cm-|p-|jupyter|CodeMirror)[\w-]+|wkscope-[0-9a-f]{12}|mathjax_ignore"
-    r"|tex2jax_ignore|dataframe|data|blank|index_name|(?:col|row)_(?:heading|trim)"
+    r"|tex2jax_ignore|tocSkip|dataframe|data|blank|index_name|(?:col|row)_(?:heading|trim)"
     r"|(?:row|col|level)\d+"
 )
 LOADING_FUNCTIONS = {"url", "image-set", "-webkit-image-set", "image", "src", "element", "paint"}

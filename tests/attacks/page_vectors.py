@@ -423,6 +423,7 @@ IMITATIONS = {
     "mermaid": "<div class=jp-Mermaid><pre class=mermaid>graph TD; A[<img src=x:>]</pre></div>",
     "widget": "<script type='application/vnd.jupyter.widget-view+json'>{}</script>",
     "require": "<script>require(['{CANARY}'])</script>",
+    "headings": "<h2>Restart the server</h2>" * 20_000,
     "bidi": "<p>safe \u202egnp.exe\u202c \u2066x\u2069 &#x202e;x</p>",
 }
 
@@ -510,6 +511,9 @@ MATH_IN_HTML = {
     "href-entity": "<p>&#36;&#92;href{javascript:{PWN}}{x}&#36;</p>",
     "href-hidden": "<p>$\\hr\u202eef{javascript:{PWN}}{x}$</p>",
     "display": "<p>\\[\\style{position:fixed}{x}\\]</p>",
+    "letters": "<p>$" + "x" * 250_000 + "$</p>",
+    "letters-over-lines": "<p>\\begin{align}" + "x<br>" * 50_000 + "\\end{align}</p>",
+    "never-ends": "<p>" + "\\({}" * 1_900 + "\\a" * 100_000,
     "environment": "<p>\\begin{equation}\\cssId{main}{x}\\end{equation}</p>",
     "table": '<table border="1" class="dataframe"><tbody><tr><td>$\\href{javascript:{PWN}}{x}$</td>'
     "</tr></tbody></table>",
@@ -995,6 +999,10 @@ VECTORS: list[Vector] = [
 BOMBS = frozenset(
     {
         "vegalite-sequence",
+        "imitation-headings",
+        "math-letters",
+        "math-letters-over-lines",
+        "math-never-ends",
         "drawing-clones",
         "latex-bomb",
         "latex-deep",

@@ -25,9 +25,10 @@ import pytest
 from chromium import browser_context, chromium, needs_chromium
 from nbformat.v4 import new_code_cell
 from notebook.lab import OPEN, Server, open_lab, running_lab, write_notebook
-from playwright.sync_api import Browser, BrowserContext, Page
+from playwright.sync_api import Browser, BrowserContext, Page, expect
 
 from wasm_kernel.notebook.install import KERNEL_NAME
+from wasm_kernel.notebook.sanitize import sanitize, texts
 
 from . import page_watch, unsanitized_kernel
 from .page_cells import CELLS, ready_cells
@@ -143,11 +144,10 @@ TOUCH_ALL = f"""() => {{
 # What JupyterLab writes when it saves; without the sanitizer it can no longer send it anywhere.
 SAVED = "() => JSON.stringify(window.panel.context.model.toJSON())"
 LOOK = """() => {
-    // JupyterLab's own: prompts count up, styles of formulas grow, a cursor blinks, ages pass, and
-    // the headings of outputs are listed as text in the table of contents.
+    // JupyterLab's own: prompts count up, styles of formulas grow, a cursor blinks, and ages pass.
     const own = ['.jp-OutputArea', '.jp-Notebook-ExecutionIndicator', '.cm-cursorLayer',
         '.cm-selectionLayer', '.jp-DirListing-itemModified', '#jp-running-sessions',
-        '#table-of-contents', '#MJX-CHTML-styles', '#MJX-SVG-styles'].join();
+        '#MJX-CHTML-styles', '#MJX-SVG-styles'].join();
     const volatile = new Set(['style', 'title', 'aria-activedescendant', 'tabindex']);
     const lines = [];
     // Not the document's own: an output may take its names.
@@ -382,6 +382,59 @@ def test_the_control_changes_what_is_outside(control: Shown) -> None:
     assert control.after["looks"] != control.before["looks"]
     assert control.after["clobbered"]
     assert control.after["storage"] != control.before["storage"]
+
+
+# Opened by hand once, so that it is there to be written into.
+LIST_HEADINGS = "() => window.jupyterapp.commands.execute('toc:show-panel')"
+ADD = """async data => {
+    const cell = window.panel.content.widgets[0];
+    cell.model.outputs.add({ output_type: 'display_data', data, metadata: {} });
+    await new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)));
+}"""
+LISTED = "() => [...document.querySelectorAll('.jp-tocItem-content')].map(e => e.textContent)"
+
+
+@pytest.fixture
+def page_of_notebook(browser: Browser, lab: Server, tmp_path: Path) -> Iterator[Page]:
+    """A page with a notebook of one cell, to which outputs can be added."""
+    folder = lab.root / tmp_path.name
+    folder.mkdir()
+    write_notebook(folder / "one.ipynb", [new_code_cell("1")], KERNEL_NAME)
+    with browser_context(browser) as context:
+        page = open_lab(context, lab)
+        page.evaluate(OPEN, f"{tmp_path.name}/one.ipynb")
+        page.evaluate(KEEP)
+        yield page
+
+
+def test_no_heading_of_an_output_is_in_the_table_of_contents(page_of_notebook: Page) -> None:
+    """It is JupyterLab's own, and takes the square of the number of its entries."""
+    page = page_of_notebook
+    page.evaluate(LIST_HEADINGS)
+    for data in (
+        {"text/html": "<h1>of a cell</h1><h2 id=x class=y>of a cell</h2>"},
+        {"text/markdown": "# of a cell\n\n## of a cell"},
+    ):
+        page.evaluate(ADD, sanitize(data, {}, html="safe").data)
+    # The control: the last one is not cleaned. When it is there, the others would be as well.
+    page.evaluate(ADD, {"text/html": "<h1>as it came</h1>"})
+    expect(page.locator(".jp-tocItem-content", has_text="as it came")).to_be_visible()
+    assert [text.strip() for text in page.evaluate(LISTED)].count("of a cell") == 0
+    expect(page.locator(".jp-OutputArea-output h1", has_text="of a cell")).to_have_count(2)
+
+
+def test_formulas_of_an_output_are_bounded(page_of_notebook: Page) -> None:
+    page = page_of_notebook
+    formula = {"text/html": "<p>$" + "x" * 25_000 + "$</p>"}
+    drawn = page.locator(".jp-OutputArea-output mjx-mi")
+    clean = sanitize(formula, {}, html="safe")
+    assert clean.notes == [texts.MATH_NOT_TYPESET]
+    page.evaluate(ADD, clean.data)
+    page.evaluate(ADD, sanitize({"text/html": "<p>$y$</p>"}, {}, html="safe").data)
+    expect(drawn).to_have_count(1)
+    # The control: as it came, every letter is an element that MathJax measures.
+    page.evaluate(ADD, formula)
+    expect(drawn).to_have_count(25_001)
 
 
 def convert(

@@ -38,7 +38,7 @@ from wasm_kernel.notebook.sanitize.markdown import markdown_to_html
 from wasm_kernel.notebook.sanitize.svg import clean_svg
 from wasm_kernel.notebook.sanitize.tables import known_table
 from wasm_kernel.notebook.sanitize.terminal import LINE_MAX, SGR_MAX, TEXT_LINES_MAX
-from wasm_kernel.notebook.sanitize.tex import WORD_JOINER
+from wasm_kernel.notebook.sanitize.tex import SIGNS_MAX, WORD_JOINER, is_too_much_in_html
 from wasm_kernel.notebook.sanitize.texts import (
     EMBEDDED_LEFT_OUT,
     FAILED,
@@ -210,9 +210,8 @@ class TestHtml:
             "<h1>T</h1><p>a <b>b</b> <i>c</i> <code>d</code><br>e</p><ul><li>f</li></ul>"
             "<details open><summary>g</summary>h</details><blockquote>i</blockquote>"
         )
-        assert f"<div>{text.replace(' open', chr(32) + 'open=' + chr(34) * 2)}</div>" in html_of(
-            text
-        )
+        written = text.replace(" open", ' open=""').replace("<h1>", '<h1 class="tocSkip">')
+        assert f"<div>{written}</div>" in html_of(text)
 
     def test_classes_ids_and_their_uses_change_together(self) -> None:
         after = html_of(
@@ -522,7 +521,7 @@ class TestMarkup:
             {"text/markdown": "# A <b>b</b>", "text/plain": "<Markdown object>"}, {}, html="safe"
         )
         assert set(clean.data) == {"text/plain", "text/html"}
-        assert "<h1>A <b>b</b></h1>" in clean.data["text/html"]
+        assert '<h1 class="tocSkip">A <b>b</b></h1>' in clean.data["text/html"]
 
     def test_formulas_in_markdown_reach_the_page_whole(self) -> None:
         text = shown(
@@ -568,6 +567,32 @@ class TestMarkup:
     def test_too_much_math_is_not_typeset(self) -> None:
         clean = shown("text/html", "<p>$x$</p>" * 3_000)
         assert 'class="mathjax_ignore tex2jax_ignore"' in clean.data["text/html"]
+
+    @pytest.mark.parametrize("sign", ["x", r"\alpha", "&lt;", "x<br>", "{x}^{1.5}"])
+    @pytest.mark.parametrize(
+        "around", [("$", "$"), ("$$", "$$"), (r"\(", r"\)"), (r"\begin{align}", r"\end{align}")]
+    )
+    def test_signs_of_formulas_are_counted(self, sign: str, around: tuple[str, str]) -> None:
+        begin, end = around
+        count = SIGNS_MAX // (2 if sign == "{x}^{1.5}" else 1)
+        assert not is_too_much_in_html(f"<p>{begin}{sign * (count - 1)}{end}</p>")
+        assert is_too_much_in_html(f"<p>{begin}{sign * (count + 1)}{end}</p>")
+
+    @pytest.mark.parametrize(
+        "text",
+        [
+            "<p>It costs $5, and $7 with $x^2$ of them; \\$9 is no formula.</p>" * 300,
+            f"<p>$x</p><p>{'word ' * 50_000}</p><p>y$</p>",
+            f"<p>\\${'word ' * 50_000}\\$</p>",
+            f"<p>$x{{$ {'word ' * 50_000}</p>",
+        ],
+        ids=["prices", "in two paragraphs", "escaped", "never closed"],
+    )
+    def test_what_is_no_formula_is_not_counted(self, text: str) -> None:
+        assert not is_too_much_in_html(text)
+
+    def test_a_search_for_ends_that_are_not_there_is_bounded(self) -> None:
+        assert is_too_much_in_html("<p>" + r"\({}" * 1_000 + r"\a" * 10_000)
 
 
 def png(width: int, height: int) -> bytes:

@@ -40,8 +40,11 @@ _STYLE_START = re.compile(r"<style[^<>]*>", re.IGNORECASE)
 _STYLE_END = re.compile(r"</style[^<>]*>", re.IGNORECASE)
 _INVISIBLE_BYTES = bytes({*range(32), 127} - {9, 10, 13})
 _INVISIBLE = re.compile(rf"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f{BIDI}\u2028\u2029\ud800-\udfff]")
-_TAG = re.compile(r'<([a-z][a-z0-9]*)((?: [a-z-]+="[^"]*")+)>')
+_TAG = re.compile(r'<(?:([a-z][a-z0-9]*)((?: [a-z-]+="[^"]*")+)|(h[1-6]))>')
 _ATTRIBUTE = re.compile(r' ([a-z-]+)="([^"]*)"')
+_HEADING = re.compile(r"h[1-6]")
+# JupyterLab's table of contents takes the square of their number: 20,000 keep the tab for minutes.
+_NOT_LISTED = "tocSkip"
 _ACTIVE = re.compile(
     r"<(?:script|iframe)\b|<[a-z][^<>]{0,2000}?[\s\"'/]on[a-z]{3,30}\s*=", re.IGNORECASE
 )
@@ -135,7 +138,7 @@ def _visible(text: str) -> str:
 def _typeset(body: str, styles: list[str], notes: list[str]) -> str:
     classes = []
     if tex.has_math(body):
-        is_too_much = tex.is_too_much(body)
+        is_too_much = tex.is_too_much_in_html(body)
         defused = tex.defused(body)
         if is_too_much:
             classes.append(NO_MATH)
@@ -221,12 +224,14 @@ class _Rewriter:
             self._notes.append(note)
 
     def _tag(self, match: re.Match[str]) -> str:
+        if match[3]:
+            return f'<{match[3]} class="{_NOT_LISTED}">'
         if match[1] == "img":
             return self._image(match[2])
         known = self._written.get(match[2])
         if known is None:
             known = self._written[match[2]] = _attributes(match[2])
-        return f"<{match[1]}{known}>"
+        return f"<{match[1]}{_not_listed(known) if _HEADING.fullmatch(match[1]) else known}>"
 
     def _image(self, attributes: str) -> str:
         values = {name: html.unescape(value) for name, value in _ATTRIBUTE.findall(attributes)}
@@ -263,6 +268,13 @@ def _drawing_source(text: str, is_base64: str | None) -> bytes | str:
     """The SVG inside a data address."""
     plain = unquote(text)
     return image_bytes(plain, len(plain)) if is_base64 else plain
+
+
+def _not_listed(attributes: str) -> str:
+    """The attributes of a heading that no table of contents lists."""
+    if ' class="' in attributes:
+        return attributes.replace(' class="', f' class="{_NOT_LISTED} ', 1)
+    return f'{attributes} class="{_NOT_LISTED}"'
 
 
 def _attributes(text: str, skipped: str = "") -> str:
