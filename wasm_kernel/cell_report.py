@@ -67,12 +67,14 @@ class CellReport:
     def rolled_back(
         self, lost: list[str], memory_bytes: int, execution_count: int
     ) -> SandboxResult:
-        """The cell never happened, but for the files that are ``lost``."""
+        """The cell never happened, but for the files that are ``lost``; the memory is as before."""
         result = self._result(memory_bytes, execution_count)
         result.rolled_back = True
         result.limit = self._limit()
         result.exit_code = 130 if result.limit is Limit.INTERRUPTED else 1
         name, sentence = self._ending(result.limit)
+        if result.limit is Limit.MEMORY and is_full(memory_bytes, self.policy):
+            sentence = texts.memory_full(self.policy)
         sentence += "; the cell was rolled back: variables and files are as before it"
         if lost:
             sentence += f" (except {', '.join(lost)}: too large to be kept, or changed since)"
@@ -119,8 +121,6 @@ class CellReport:
 
     def _ending(self, limit: Limit) -> tuple[str, str]:
         answer = self.answer
-        if limit is Limit.MEMORY and isinstance(answer.outcome, Returned):
-            return texts.LIMIT_NAMES[limit], texts.memory_full(self.policy)
         if limit is Limit.FUEL and (self.fuel.is_showing or self.fuel.shell_left == 0):
             return texts.LIMIT_NAMES[limit], texts.SHELL_OUT_OF_FUEL
         if limit is not Limit.NONE:

@@ -230,6 +230,23 @@ def test_a_full_memory_says_so_and_a_way_out(make_session: MakeSession, cell: Ru
     assert cell(session, "'kept' in globals()").value == "False"
 
 
+def test_a_cell_that_fills_the_memory_and_fails_is_told_of_itself(
+    make_session: MakeSession, cell: RunCell
+) -> None:
+    """The shell has no memory left to say how it ended; the session has, once it is rolled back."""
+    session = make_session(memory_bytes=200_000_000)
+    ran = cell(
+        session,
+        "kept = []\nfor size in (10**6, 10**4, 1000, 100, 10):\n    try:\n"
+        "        while True: kept.append(bytearray(size))\n    except MemoryError: pass\n"
+        "raise MemoryError",
+    )
+    assert ran.result.limit is Limit.MEMORY
+    if ran.result.rolled_back:
+        assert ran.error.value.startswith("the code needed more than its memory (200 MB); raise")
+        assert cell(session, "'kept' in globals()").value == "False"
+
+
 def test_an_allocator_that_cannot_go_on(make_session: MakeSession, cell: RunCell) -> None:
     """Code of C that meets the limit may abort; then the cell is rolled back."""
     session = make_session(memory_bytes=200_000_000)
