@@ -416,7 +416,7 @@ def test_a_long_sentence_is_broken_between_words(kernel: Kernel) -> None:
 def test_a_mixed_cell_goes_to_the_guest(kernel: Kernel) -> None:
     cell = kernel.run("mixed = 1\n%undo")
     assert cell.of("display_data") == []
-    assert "%undo speaks to the sandbox and not to the code in it" in cell.stderr
+    assert "%undo is for the sandbox and not for the code in it" in cell.stderr
     assert kernel.run("mixed").status == "ok"
 
 

@@ -680,8 +680,8 @@ def test_a_command_to_the_host_among_code_says_where_it_goes(
 ) -> None:
     ran = cell(shared, f"pass\n%{name}")
     assert ran.stderr == (
-        f"UsageError: %{name} speaks to the sandbox and not to the code in it: give it a cell of "
-        "its own (%sandbox? lists such commands)\n"
+        f"UsageError: %{name} is for the sandbox and not for the code in it: give it a cell of its "
+        "own (%sandbox?)\n"
     )
     # They are no magics: a name that is not defined is still only that.
     assert cell(shared, name).error.name == "NameError"

@@ -132,8 +132,8 @@ def refuse_host_command(name):
         )
     if name in _HOST_COMMANDS:
         raise UsageError(
-            f"%{name} speaks to the sandbox and not to the code in it: give it a cell of its own "
-            "(%sandbox? lists such commands)"
+            f"%{name} is for the sandbox and not for the code in it: give it a cell of its own "
+            "(%sandbox?)"
         )
 
 
