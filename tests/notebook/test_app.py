@@ -146,6 +146,26 @@ def test_requests_to_the_process_before_it_are_not_for_it(
         manager.stop_channels()
 
 
+def test_ipykernels_own_application_can_serve_it(launch: Launch, tmp_path: Path) -> None:
+    """That one opens the channels itself, and does not tell its kernel when it did."""
+    file = Path(write_connection_file(str(tmp_path / "connection.json"), key=b"secret")[0])
+    program = (
+        "from ipykernel.kernelapp import IPKernelApp\n"
+        "from wasm_kernel.notebook.kernel import WasmKernel\n"
+        "IPKernelApp.launch_instance(kernel_class=WasmKernel)"
+    )
+    process = launch("-f", str(file), command=[sys.executable, "-c", program])
+    client = connected(file)
+    try:
+        client.wait_for_ready(timeout=GUARD_SECONDS)
+        client.control_channel.send(client.session.msg("interrupt_request", {}))
+        assert client.get_control_msg(timeout=GUARD_SECONDS)["content"] == {"status": "ok"}
+    finally:
+        client.stop_channels()
+    assert run(file, "print(6 * 7)") == "42\n"
+    assert process.wait(timeout=GUARD_SECONDS) == 0
+
+
 def test_ports_that_it_chose_are_written_into_the_file(launch: Launch, tmp_path: Path) -> None:
     file = tmp_path / "connection.json"
     file.write_text(json.dumps({**dict.fromkeys(PORTS, 0), "ip": "127.0.0.1", "key": "secret"}))

@@ -13,7 +13,7 @@ import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import ContextVar
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 import traitlets
@@ -83,7 +83,8 @@ class WasmKernel(Kernel):  # type: ignore[misc]
     when_ready = traitlets.Any(None, help="called when the session is there, or None")
 
     def __init__(self, **options: Any) -> None:
-        super().__init__(**options)
+        # An application that does not say when it opened the channels has just opened them.
+        super().__init__(**{"opened": datetime.now(UTC), **options})
         self.control_handlers.update(dict.fromkeys(SESSION_REQUESTS, self._not_here))
         self._worker = ThreadPoolExecutor(1, thread_name_prefix="wasm-kernel")
         self._displays = Displays()
