@@ -29,6 +29,7 @@ from playwright.sync_api import Browser, BrowserContext, Page, expect
 
 from wasm_kernel.notebook.install import KERNEL_NAME
 from wasm_kernel.notebook.sanitize import sanitize, texts
+from wasm_kernel.notebook.sanitize.drawing import BARS_MAX, DETAILS_MAX
 
 from . import page_watch, unsanitized_kernel
 from .page_cells import CELLS, ready_cells
@@ -435,6 +436,21 @@ def test_formulas_of_an_output_are_bounded(page_of_notebook: Page) -> None:
     # The control: as it came, every letter is an element that MathJax measures.
     page.evaluate(ADD, formula)
     expect(drawn).to_have_count(25_001)
+
+
+@pytest.mark.parametrize(
+    ("name", "count"), [("details", DETAILS_MAX), ("meter", BARS_MAX), ("progress", BARS_MAX)]
+)
+def test_elements_that_are_made_of_others_are_few(
+    page_of_notebook: Page, name: str, count: int
+) -> None:
+    """As they come, JupyterLab takes minutes for so many."""
+    page = page_of_notebook
+    for surplus in (0, 1, 60_000):
+        text = f"<{name} open title='&lt;{name}>'>x</{name}>" * (count + surplus)
+        page.evaluate(ADD, sanitize({"text/html": text}, {}, html="safe").data)
+    # The control: as many as there may be are what they were.
+    expect(page.locator(f".jp-OutputArea-output {name}")).to_have_count(count)
 
 
 def convert(

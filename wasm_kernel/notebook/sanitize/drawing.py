@@ -16,6 +16,11 @@ SLOTS_PER_CELL = 20
 DOTTED_MAX = 300
 """Elements that may have dotted and rounded borders, which are drawn dot by dot."""
 
+DETAILS_MAX = 500
+BARS_MAX = 5_000
+"""Elements that a browser makes of hidden ones with styles of their own, each of which it weighs
+against all of the page's: in JupyterLab three milliseconds for a ``details``."""
+
 NESTED_BOXES_MAX = 5
 """Levels below which boxes that share out their room may ask for a part of it."""
 
@@ -24,6 +29,8 @@ _CELL = re.compile(r"<(/?)(table|tr|td|th|col|colgroup)\b([^>]*)>")
 _SPAN = re.compile(r' (colspan|rowspan|span)="([0-9]+)"')
 _DOTS = re.compile(r"(?<![\w-])(?:dotted|dashed)(?![\w-])")
 _STYLE = re.compile(r' style="[^"]*"')
+_DETAILS = re.compile(r"<(/?)details\b")
+_BARS = re.compile(r"<(/?)(?:meter|progress)\b")
 _SHARING = re.compile(r"display:(?:inline-)?(?:flex|grid)|display:-webkit-")
 _SHARE = re.compile(
     r"(?<![\w-])(?:padding(?:-[a-z]+)?|(?:max|min)-(?:width|height)|height|flex|flex-basis"
@@ -108,7 +115,16 @@ class _Table:
 
 def lightly_drawn(body: str, rules: str) -> tuple[str, str]:
     """The same, without what takes a browser far longer than it took to write."""
-    return _with_plain_lines(*_without_shares(body, rules))
+    return _with_plain_lines(*_without_shares(_with_few_made_of_others(body), rules))
+
+
+def _with_few_made_of_others(body: str) -> str:
+    """The same, with plain elements in the place of too many that are made of hidden ones."""
+    if body.count("<details") > DETAILS_MAX:
+        body = _DETAILS.sub(r"<\1div", body)
+    if body.count("<meter") + body.count("<progress") > BARS_MAX:
+        body = _BARS.sub(r"<\1span", body)
+    return body
 
 
 def _without_shares(body: str, rules: str) -> tuple[str, str]:
