@@ -323,6 +323,28 @@ def test_what_comes_in_the_last_moment_is_read() -> None:
             assert received.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN)
 
 
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs os.fork")
+@pytest.mark.filterwarnings("ignore:.*multi-threaded.*:DeprecationWarning")
+def test_a_copy_of_the_server_does_not_hold_it_up(
+    start: Starting, spare_process: subprocess.Popen[bytes]
+) -> None:
+    """What a server forks has its sockets: the order must end while they are open there."""
+    ended, end = os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.close(end)
+        os.read(ended, 1)
+        os._exit(0)
+    try:
+        os.close(ended)
+        manager = start()
+        assert manager.provisioner.process is spare_process
+        assert value_of(manager, "1 + 1") == "2"
+    finally:
+        os.close(end)
+        os.waitpid(child, 0)
+
+
 def test_after_its_patience_nothing_can_be_sent_to_it() -> None:
     ours, theirs = socket.socketpair()
     with ours, theirs:

@@ -133,6 +133,8 @@ class Spare:
             with self._orders:
                 # A few lines: the socket takes them whether or not the process reads already.
                 socket.send_fds(self._orders, [json.dumps(order).encode()], descriptors)
+                # The end of the order, also where a process that was forked meanwhile has a copy.
+                self._orders.shutdown(socket.SHUT_WR)
         except OSError:
             return False
         return True
