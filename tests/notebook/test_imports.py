@@ -6,11 +6,13 @@ import json
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from wasm_kernel.host import cache
 from wasm_kernel.notebook import imports
 
 GUARD_SECONDS = 60.0
@@ -42,6 +44,20 @@ path = imports.place_of(imports.own_name())
 cache.private_folder(path.parent)
 imports.write(path)
 print(path)
+"""
+
+
+WRITE_SLOWLY = """
+import sys
+from pathlib import Path
+sys.path.insert(0, {folder!r})
+from wasm_kernel.notebook import imports, waiting
+def load():
+    import made, made.inner
+    (Path({folder!r}) / "another.py").touch()
+waiting.load = load
+imports.place_of(imports.own_name()).unlink()
+imports.main(imports.own_name())
 """
 
 
@@ -116,6 +132,28 @@ def test_a_source_that_is_gone_is_not_there(package: Path) -> None:
 def test_what_is_installed_since_comes_first(package: Path) -> None:
     written(package)
     (package.parent / "another.py").touch()
+    assert looked(package)["found"][0] is False
+
+
+def test_a_file_that_is_used_is_not_taken_for_an_old_one(package: Path) -> None:
+    path = written(package)
+    lock = path.with_suffix(".lock")
+    lock.touch()
+    long_ago = time.time() - 50 * 86_400
+    os.utime(lock, (long_ago, long_ago))
+    assert looked(package)["found"][0] is True
+    cache.prune(path.parent)
+    assert path.exists()
+    # The control: one that nobody used.
+    os.utime(lock, (long_ago, long_ago))
+    cache.prune(path.parent)
+    assert not path.exists()
+
+
+def test_what_is_installed_during_the_imports_comes_first(package: Path) -> None:
+    written(package)
+    assert looked(package)["found"][0] is True
+    python(WRITE_SLOWLY, package.parent)
     assert looked(package)["found"][0] is False
 
 

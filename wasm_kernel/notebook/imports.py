@@ -45,6 +45,11 @@ def place_of(name: str) -> Path:
     return cache.cache_root() / "imports" / f"{name}{_SUFFIX}"
 
 
+def lock_of(name: str) -> Path:
+    """Held by whoever writes the file of that name; its time says when that was last of use."""
+    return place_of(name).with_suffix(".lock")
+
+
 def _folders() -> list[int]:
     """The times of the folders that Python looks through, 0 for what is not there."""
     times = []
@@ -116,9 +121,12 @@ def _number(content: memoryview, at: int) -> int:
 
 def install() -> bool:
     """Let this process import from the file; whether there is one that fits."""
-    kept = _opened(own_name())
+    name = own_name()
+    kept = _opened(name)
     if kept is None:
         return False
+    with contextlib.suppress(OSError):
+        lock_of(name).touch()
     sys.meta_path.insert(0, kept)
     return True
 
@@ -147,9 +155,13 @@ def write_beside() -> None:
         threading.Thread(target=process.wait, name="wasm-imports", daemon=True).start()
 
 
-def write(path: Path) -> None:
-    """Write down what this process has imported from source files."""
-    folders = _folders()
+def write(path: Path, folders: list[int] | None = None) -> None:
+    """Write down what this process has imported from source files, and has looked for there.
+
+    ``folders`` are the times of the folders before the first import: what was installed during the
+    imports may come first as well.
+    """
+    folders = _folders() if folders is None else folders
     entries: dict[str, Entry] = {}
     codes: list[bytes] = []
     begin = 0
@@ -183,12 +195,15 @@ def main(name: str) -> None:
     if hasattr(os, "nice"):
         os.nice(19)
     path = place_of(name)
-    with cache.locked(cache.private_folder(path.parent) / f"{name}.lock"):
+    cache.private_folder(path.parent)
+    with cache.locked(lock_of(name)):
         if _opened(name) is None:  # nobody else was faster
             from wasm_kernel.notebook.waiting import load
 
+            folders = _folders()
             load()
-            write(path)
+            write(path, folders)
+    lock_of(name).touch()
     cache.prune(path.parent)
 
 
