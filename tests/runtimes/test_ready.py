@@ -15,6 +15,7 @@ import pytest
 from interpreters import ready, the_one_that_waits
 
 from wasm_kernel import Limit, PythonSandbox, SandboxExecutionError
+from wasm_kernel.host import guest as guest_module
 from wasm_kernel.runtimes.python import ready as ready_module
 from wasm_kernel.runtimes.python.ready import IDLE_MAX, PREPARING_MAX, Interpreter, Pool
 
@@ -327,6 +328,27 @@ def test_one_whose_preparation_failed_is_replaced(
             time.sleep(0.001)
     assert sandbox.execute("print(2)").stdout == "2\n"
     assert the_one_that_waits(pool) is not broken
+
+
+def test_a_run_keeps_its_result_where_no_thread_is_left_for_the_next(
+    make_sandbox: MakeSandbox, pool: Pool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sandbox = make_sandbox()
+    sandbox.execute("pass")
+    used = the_one_that_waits(pool)
+    with monkeypatch.context() as patch:
+        patch.setattr(ready_module.guest_threads, "start", no_thread)
+        assert sandbox.execute("print(1)").stdout == "1\n"
+        assert pool.idle == []
+        assert used.guest not in guest_module._alive
+        with pytest.raises(RuntimeError, match="new thread"):
+            sandbox.execute("print(2)")
+        assert len(guest_module._alive) == 0
+    assert sandbox.execute("print(3)").stdout == "3\n"
+
+
+def no_thread(*_: object) -> None:
+    raise RuntimeError("can't start new thread")
 
 
 def failing(*_: object) -> None:

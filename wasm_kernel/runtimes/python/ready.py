@@ -109,7 +109,11 @@ class Interpreter:
         )
         self._is_new = True
         self._has_left = False
-        self.prepare()
+        try:
+            self.prepare()
+        except BaseException:
+            self._free()
+            raise
 
     def prepare(self) -> None:
         """Go to where the next script is asked for, beside whatever the caller does next."""
@@ -293,7 +297,12 @@ class Pool:
         if not interpreter.can_run_another():
             interpreter.close()
             return
-        interpreter.prepare()
+        try:
+            interpreter.prepare()
+        except RuntimeError:
+            # There is no thread to be had. The run has ended well all the same.
+            interpreter.close()
+            return
         with self._lock:
             self._idle.append(interpreter)
             surplus = self._idle.pop(0) if len(self._idle) > IDLE_MAX else None
