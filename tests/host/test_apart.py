@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import importlib
 import sys
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
@@ -104,6 +106,41 @@ def test_what_the_host_imports_from_is_no_workspace(
         with pytest.raises(WorkspaceError, match=r"imports modules from .*start Python with -P"):
             create_sandbox(workspace=folder).execute("open('json.py', 'w').write('harm')")
     assert create_sandbox(workspace=code / "workspace").execute("print(1)").success
+
+
+def test_a_package_that_the_host_has_imported_is_no_workspace(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Python looks through the folder above it, which such a workspace does not hold."""
+    package = tmp_path / "project" / "apart_package"
+    package.mkdir(parents=True)
+    (package / "__init__.py").write_text("")
+    monkeypatch.syspath_prepend(str(package.parent))
+    # The control: as long as it is only a folder there, it can be one.
+    Workspace(package).close()
+    importlib.import_module(package.name)
+    linked = tmp_path / "linked"
+    linked.symlink_to(package)
+    for folder in (package, linked):
+        with pytest.raises(WorkspaceError, match=r"code that this Python imports \(apart_package"):
+            create_sandbox(workspace=folder).execute("open('__init__.py', 'w').write('harm')")
+    assert (package / "__init__.py").read_text() == ""
+    Workspace(package / "workspace").close()
+
+
+def test_what_is_installed_to_be_edited_is_no_workspace(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """setuptools names such packages to a finder; their folder is none that is looked through."""
+    package = tmp_path / "project" / "edited"
+    package.mkdir(parents=True)
+    Workspace(package).close()
+    finder = ModuleType("__editable___edited_finder")
+    vars(finder)["MAPPING"] = {"edited": str(package)}
+    monkeypatch.setitem(sys.modules, finder.__name__, finder)
+    for folder in (package, package.parent):
+        with pytest.raises(WorkspaceError, match="code that this Python imports"):
+            Workspace(folder)
 
 
 def test_the_current_folder_is_no_workspace_where_python_imports_from_it(

@@ -22,6 +22,8 @@ def require_own(workspace: Path) -> None:
     places = tuple(sys.path)
     here = os.getcwd() if "" in places else ""
     problem = _problem(workspace, cache_place(), os.path.expanduser("~"), places, here)
+    modules = len(sys.modules), next(reversed(sys.modules))
+    problem = problem or _loaded(workspace, modules)
     if problem:
         raise WorkspaceError(problem)
 
@@ -65,6 +67,37 @@ def _problem(workspace: Path, cache: Path, home: str, places: tuple[str, ...], h
                 f"{workspace / 'workspace'}, or start Python with -P"
             )
     return ""
+
+
+@functools.lru_cache(maxsize=256)
+def _loaded(workspace: Path, _modules: tuple[int, str]) -> str:
+    """What a workspace holds of the modules that are loaded, or that an editable install names.
+
+    Their folders need not be among those that Python looks through: a package lies in one of them,
+    and setuptools has a finder of its own. ``_modules`` tells whether others were loaded since.
+    """
+    roots = _real(workspace), os.path.join(os.path.abspath(workspace), "")
+    for name, module in list(sys.modules.items()):
+        # A script that is run with -P may lie in the workspace: that is what the text above says.
+        if name in ("__main__", "__mp_main__"):
+            continue
+        for file in _files_of(name, module):
+            if file.startswith(roots):
+                return (
+                    f"the workspace {workspace} holds code that this Python imports ({name}), "
+                    "which cells could change; choose another folder"
+                )
+    return ""
+
+
+def _files_of(name: str, module: object) -> list[str]:
+    """Where a module comes from, and where an editable install's finder will look."""
+    # Not by attributes: a module may import others when it is asked for one.
+    names = getattr(module, "__dict__", None) or {}
+    mapping = names.get("MAPPING") if name.startswith("__editable__") else None
+    named = [f"{place}{os.sep}" for place in mapping.values()] if isinstance(mapping, dict) else []
+    file = names.get("__file__")
+    return [*named, file] if isinstance(file, str) else named
 
 
 def _real(path: str | Path) -> str:
