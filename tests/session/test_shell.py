@@ -132,6 +132,17 @@ def test_widgets_are_not_said_to_be_installable(shared: Session, cell: RunCell) 
     assert "pip install" in "\n".join(cell(shared, "import flask").error.traceback)
 
 
+def test_a_search_of_the_history_finds_the_inputs_of_this_session(
+    session: Session, cell: RunCell
+) -> None:
+    for code in ("apple = 1", "pear = 2", "apple += 1"):
+        cell(session, code)
+    assert cell(session, "%history -g appl").stdout == (
+        "   1: apple = 1\n   3: apple += 1\n   4: %history -g appl\n"
+    )
+    assert cell(session, "%history -g pear -l 1").stdout.startswith("   5: %history -g pear")
+
+
 def test_history_is_kept_in_memory(shared: Session, cell: RunCell) -> None:
     assert cell(shared, "get_ipython().history_manager.hist_file").value == "':memory:'"
 
@@ -168,6 +179,8 @@ def test_matplotlib_windows_are_refused_in_one_sentence(session: Session, cell: 
     assert "no screen" in text and "inline" in text and text.strip().count("\n") == 0
     (event,) = cell(session, "import matplotlib.pyplot as plt\nplt.plot([1]);").of(DisplayEvent)
     assert "image/png" in event.data
+    error = cell(session, "%matplotlib inlin").error
+    assert error.name == "RuntimeError" and "'inlin' is not a recognised" in error.value
 
 
 def test_config_shows_and_sets(session: Session, cell: RunCell) -> None:
@@ -351,6 +364,7 @@ SED = "<x>+1\n<y>+2\n1\n2\n"
         ("[[ -f a.csv && ! -d a.csv ]] && echo file # a comment", "file\n"),
         ("VALUE=3 python -c 'import os; print(os.environ[\"VALUE\"])'; echo [$VALUE]", "3\n[]\n"),
         ("sed 's/x/z/' a.csv; sed -n 2p a.csv", "z,1\ny,2\ny,2\n"),
+        ("awk 'BEGIN {print \"one\"}'; mkdir || echo $?", "one\n1\n"),
         ("awk -F, 'NR>1 {print $2}' a.csv; cut -d, -f1 a.csv", "2\nx\ny\n"),
         ("cat a.csv | tr ',' '\\n' | sort -r | head -n 1", "y\n"),
         ("seq 2 | xargs -n1 echo; basename /a/b.txt .txt", "1\n2\nb\n"),

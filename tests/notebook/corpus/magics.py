@@ -146,6 +146,9 @@ greeting
 # %% [ipython] history-output
 # %history -o -n 1-2
 
+# %% [ipython] history-search
+# %history -g timeit
+
 # %% [ipython] recall
 # %recall 1
 
@@ -405,6 +408,9 @@ assigned = 12
 
 # %% [ipython] matplotlib-qt
 # %matplotlib qt
+
+# %% [ipython] matplotlib-unknown
+# %matplotlib inlin
 
 # %% [ipython] matplotlib-inline-again
 # %matplotlib inline

@@ -128,6 +128,12 @@
 # %% [ipython] pip-install-quiet
 # !pip install -q --disable-pip-version-check numpy pandas
 
+# %% [ipython] percent-pip-install-quiet
+# %pip install -q numpy
+
+# %% [ipython] mkdir-without-a-name
+# !mkdir
+
 # %% [ipython] pip-freeze
 # frozen = !pip freeze
 # len(frozen) > 10

@@ -41,7 +41,9 @@ def install(shell):
 
 def _pip(line):
     """Say what is installed, or ask the host for more."""
-    packages.pip(line.split())
+    words = line.split()
+    if packages.pip(words) == 0 and words[:1] == ["install"]:
+        print("Note: nothing was installed; the sandbox has this already.")
 
 
 def _only_pip(line):

@@ -7,7 +7,7 @@ import tokenize
 import traceback
 import types
 
-from IPython.core import ultratb
+from IPython.core import pylabtools, ultratb
 from IPython.core.displayhook import DisplayHook
 from IPython.core.displaypub import DisplayPublisher
 from IPython.core.error import UsageError
@@ -186,6 +186,9 @@ class ZMQInteractiveShell(InteractiveShell):
         if gui in (None, "auto"):
             gui = "inline"
         if gui not in ("inline", "agg", "svg", "pdf", "ps"):
+            if gui not in ("widget", "ipympl"):
+                # A name that nothing has is an error, as everywhere.
+                pylabtools.find_gui_and_backend(gui)
             print(f"there is no screen in the sandbox for {gui}: figures are shown inline")
             gui = "inline"
         return super().enable_matplotlib(gui)
@@ -296,7 +299,11 @@ def _remember_inputs(manager):
         rows = rows if include_latest else rows[:-1]
         return rows[-n:] if n else []
 
-    manager.get_tail = get_tail
+    def search(pattern="*", raw=True, search_raw=True, output=False, n=None, unique=False):
+        rows = manager.get_range(0, 1, None, raw=raw, output=output)
+        return _search(rows, {"pattern": pattern, "n": n, "unique": unique}, output)
+
+    manager.get_tail, manager.search = get_tail, search
 
 
 def _install_matplotlib(shell):

@@ -146,11 +146,13 @@ def _awk(words, source):
         raise ValueError(f"'{program}' is not understood in the sandbox")
     action = (found["action"] or "print").strip()
     statements = [part.strip() for part in action.split(";") if part.strip()]
-    for number, line in enumerate(read(paths, source).splitlines(), 1):
+    at_begin = found["condition"] == "BEGIN"
+    lines = [""] if at_begin else read(paths, source).splitlines()
+    for number, line in enumerate(lines, 1):
         parts = line.split(separator)
         names = {"NR": number, "NF": len(parts), "$0": line, "$NF": parts[-1] if parts else ""}
         names |= {f"${place}": part for place, part in enumerate(parts, 1)}
-        if not _awk_holds(found["condition"], names):
+        if not at_begin and not _awk_holds(found["condition"], names):
             continue
         for statement in statements:
             if not re.match(r"print\b", statement):

@@ -283,8 +283,12 @@ def _cd(words, _):
 
 def _mkdir(words, _):
     options, paths = _split(words)
+    if not paths:
+        print("mkdir: missing operand", file=sys.stderr)
+        return 1
     for path in paths:
         os.makedirs(path, exist_ok=True) if "p" in options else os.mkdir(path)
+    return 0
 
 
 def _rmdir(words, _):
