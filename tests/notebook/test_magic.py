@@ -360,7 +360,7 @@ def test_what_differs_after_crossing(host: HostShell) -> None:
     assert [str(dtype) for dtype in back.dtypes] == ["str", "str"]
     assert back["object"].isna().tolist() == [False, True, True]
     assert back.index.freq is None
-    assert str(host.variables["default"].dtype) == "int32"
+    assert str(host.variables["default"].dtype) == "int64"
     assert host.variables["pair_back"] == [1, 2.5]
     cell(host, "-o scalar", "scalar = np.float32(1.5)")
     assert type(host.variables["scalar"]) is float

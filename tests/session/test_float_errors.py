@@ -65,4 +65,4 @@ def test_numpy_stays_what_it_was(shared: Session, cell: RunCell) -> None:
         "np.log(np.e), np.add(1, 2), np.log.__call__(1.0), np.add.__call__(1, 2)",
     )
     assert looked.stdout == "cannot set 'extra' attribute of immutable type 'numpy.float64'\n"
-    assert looked.value == ("(np.float64(1.0), np.int32(3), np.float64(0.0), np.int32(3))")
+    assert looked.value == "(np.float64(1.0), np.int32(3), np.float64(0.0), np.int32(3))"

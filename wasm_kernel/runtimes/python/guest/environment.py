@@ -149,10 +149,11 @@ def import_science():
     import matplotlib.pyplot
     import numpy.random
     import pandas
-    from wasm_guest import float_errors
+    from wasm_guest import float_errors, wide_integers
 
     del matplotlib, numpy, pandas
     float_errors.install()
+    wide_integers.install()
 
 
 def at_rest():

@@ -71,7 +71,7 @@ def _words(owner, count):
     return np.asarray(place)
 
 
-def _changed_type(kind, names):
+def change_type(kind, names):
     """Set attributes of a type that Python takes for unchangeable."""
     words = _words(kind, _TYPE_WORDS)
     flags = kind.__flags__
@@ -99,7 +99,7 @@ def _watch_functions():
         # All but the count of references and the type.
         _words(copy, size)[_HEAD_WORDS:] = words[_HEAD_WORDS:]
         _copies[function] = copy
-    _changed_type(kind, {"__call__": _call})
+    change_type(kind, {"__call__": _call})
     for function in functions.values():
         words = _words(function, size)
         _quick_calls[function] = (words[place : place + 1], int(words[place]))
@@ -212,19 +212,26 @@ def _watch_division(kind):
 
     def __truediv__(self, value, /):
         """Return self/value."""
-        result = divide(self, value)
+        try:
+            result = divide(self, value)
+        except OverflowError:
+            # Integers of the machine have 32 bits, and would have 64 elsewhere.
+            result = np.float64(self) / value
         if isinstance(result, np.floating) and not math.isfinite(result):
             _tell_division(self, value, result)
         return result
 
     def __rtruediv__(self, value, /):
         """Return value/self."""
-        result = divided(self, value)
+        try:
+            result = divided(self, value)
+        except OverflowError:
+            result = value / np.float64(self)
         if isinstance(result, np.floating) and not math.isfinite(result):
             _tell_division(value, self, result)
         return result
 
-    _changed_type(kind, {"__truediv__": __truediv__, "__rtruediv__": __rtruediv__})
+    change_type(kind, {"__truediv__": __truediv__, "__rtruediv__": __rtruediv__})
 
 
 def _tell_division(one, other, result):

@@ -32,7 +32,8 @@ _PYTHON = f"{sys.version_info.major}.{sys.version_info.minor}"
 _TAILS_MAX = 6
 # numpy.loadtxt, what reads an archive, and IPython.display.Image leave the name to the text.
 _NO_SUCH_FILE = re.compile(r"No such file or directory: '(?P<quoted>.+)'|(?P<found>.+) not found\.")
-_BETWEEN = os.path.join(os.path.dirname(__file__), "float_errors.py")
+_OWN = os.path.dirname(__file__)
+_BETWEEN = tuple(f"{_OWN}/{name}.py" for name in ("float_errors", "wide_integers", "wide_methods"))
 _PANDAS_NEEDS = re.compile(r"`Import (\w+)` failed")
 _SITE_HINT = ". Site initialization is disabled"
 
@@ -53,7 +54,7 @@ def frames_to_read(trace):
     """The frames of a traceback, without those that stand between a line and NumPy."""
     frames = []
     while trace is not None:
-        if trace.tb_frame.f_code.co_filename != _BETWEEN:
+        if trace.tb_frame.f_code.co_filename not in _BETWEEN:
             frames.append(trace)
         trace = trace.tb_next
     return frames

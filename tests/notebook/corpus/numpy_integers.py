@@ -1,0 +1,131 @@
+"""Integers that need more than 32 bits, where notebooks meet them."""
+# ruff: noqa
+# fmt: off
+
+# %% import
+import numpy as np, pandas as pd, matplotlib.pyplot as plt
+counts = pd.Series([2, 1, 3]).to_numpy()
+frame = pd.DataFrame({"city": list("abc"), "people": [3_000_000_000, 1, 2], "n": [2, 1, 3]})
+
+def is_wide(*arrays):
+    assert all(array.dtype == np.int64 for array in arrays), [array.dtype for array in arrays]
+
+# %% arrays
+is_wide(np.array([1, 2]), np.array([[1], [2]]), np.asarray((1, 2)), np.array(range(3)), np.array(5))
+
+# %% arrays-of-another-type
+np.array([1, 2], dtype="int32").dtype, np.array([np.int8(1)]).dtype, np.array([1, 2.5]).dtype, np.array([10**30]).dtype
+
+# %% ranges
+is_wide(np.arange(3), np.arange(1, 9, 2), np.arange(3, dtype=int), np.r_[0:3], np.mgrid[0:2, 0:2], np.indices((2, 2)))
+
+# %% named-types
+is_wide(np.zeros(2, int), np.ones(2, dtype=int), np.eye(2, dtype="int"), np.full(2, 7), np.full_like(np.arange(2), 7), np.linspace(0, 9, 3, dtype=int))
+
+# %% read-as-integers
+is_wide(np.loadtxt(["3000000000 1"], dtype=int), np.genfromtxt(["1,2"], delimiter=",", dtype=int), np.fromiter((n for n in range(3)), int))
+
+# %% converted
+is_wide(np.array([1.5]).astype(int), np.array(["3000000000"]).astype(int), np.array([True]).astype("int"), np.array([1]).astype(dtype=int))
+
+# %% converted-times
+stamps = pd.Series(pd.date_range("2020-01-01", periods=2))
+stamps.astype(int) // 10**9, stamps.values.astype(int), pd.DatetimeIndex(stamps).astype(int)
+
+# %% converted-columns
+is_wide(frame["people"].astype(int), frame["people"].astype(float).astype("int"), pd.Series(["3000000000"]).astype(int), pd.Series([1], dtype=int))
+
+# %% integer-type
+np.int_(10**15), np.int_ is np.int64, isinstance(np.array([1])[0], np.int_), frame["n"].dtype == int, frame["n"].dtype != int, np.issubdtype(frame["n"].dtype, int)
+
+# %% hash-of-a-type
+{np.dtype("int64"): "wide"}[np.array([1]).dtype], np.dtype("int64") == "int64", np.dtype("int64") == np.dtype("float64")
+
+# %% random-integers
+state = np.random.RandomState(42)
+is_wide(state.randint(0, 2**40, 3), state.choice(5, 3), state.permutation(4), state.poisson(3, 2), np.random.randint(9, size=2))
+
+# %% random-seeded
+np.random.seed(1)
+assert np.random.randint(0, 100, 5).tolist() == [37, 12, 72, 9, 75]
+assert np.random.randint(0, 2**35) > 0 and type(np.random.randint(5)) is int
+
+# %% random-frame
+table = pd.DataFrame(np.random.randint(0, 100, (3, 2)), columns=list("ab"))
+table["a"] * 10**10
+
+# %% counts-of-numpy
+np.random.binomial(counts, 0.5).shape, np.random.hypergeometric(counts, counts, 1).shape
+
+# %% sums
+assert np.array([2_000_000_000] * 3).sum() == 6_000_000_000
+assert np.sum([2_000_000_000] * 3) == np.cumsum([2_000_000_000] * 3)[-1] == 6_000_000_000
+assert np.dot([100_000], [100_000]) == np.prod([100_000, 100_000]) == 10**10
+
+# %% sums-of-small-types
+pixels = np.full((4000, 3000, 2), 255, dtype="uint8")
+assert pixels.sum() == np.sum(pixels) == 6_120_000_000
+assert np.full(3, 2**31 - 1, dtype="int32").sum() == 3 * (2**31 - 1)
+(pixels > 3).sum(), np.sum(pixels > 3), pixels.sum(axis=(0, 1))
+
+# %% products
+np.arange(100_000).dot(np.arange(100_000)), np.arange(1, 21).prod(), np.array([1, 2]) * 10**10, np.arange(3) + 3_000_000_000
+
+# %% long-numbers-into-arrays
+a = np.zeros(3, dtype=int)
+a[0] = 3_000_000_000
+a[1:] = frame["people"][1:]
+a += counts
+a
+
+# %% choices
+is_wide(np.where(counts > 1, 3_000_000_000, 0), np.where([True, False], 1, 0), np.select([counts > 1], [3_000_000_000], 0))
+
+# %% choices-of-another-type
+np.where(counts > 1, np.int8(1), np.int8(0)).dtype, np.where(counts > 1, "a", "b").dtype, np.where(counts > 1, 1.5, 0).dtype
+
+# %% numbers-that-are-found
+(counts > 1).sum() * 10**10, np.argmax(counts) * 10**10, np.argmax(counts) / 10**10, 10**10 // (counts > 1).sum(), 10**10 - np.argmax(counts)
+
+# %% vectorised
+np.vectorize(lambda n: 2**n)(np.arange(40))[-1], np.vectorize(len, otypes=[int])(["a"]).dtype
+
+# %% repeated
+np.repeat(["a", "b", "c"], counts), np.arange(3).repeat(counts), frame.loc[frame.index.repeat(frame["n"])].shape
+
+# %% indexed-by-columns
+np.take(np.arange(9), counts), np.arange(9)[counts], np.add.reduceat(np.arange(9.0), counts[:2]), np.choose(counts - 1, [counts] * 3), np.put(np.arange(9), counts, 0)
+
+# %% sorted-by-columns
+np.searchsorted(np.arange(9), counts, sorter=np.arange(9)), np.bincount(counts), np.digitize(counts, [1, 2])
+
+# %% loop
+total = 0
+for n in np.arange(100_000):
+    total += n
+total
+
+# %% shown
+np.array([1, 2]), frame["n"].unique(), np.array([1], dtype="int8")
+
+# %% info
+pd.DataFrame(np.arange(4).reshape(2, 2)).info()
+
+# %% bars
+plt.bar(frame["city"], frame["people"])
+plt.barh([0, 1], [3_000_000_000, 1]);
+
+# %% wrong-number
+np.array([1, 2]) + "a"
+
+# %% too-long-number
+np.array([1, 2]) + 2**70
+
+# %% what-is-found-is-narrow
+is_wide(np.argsort(counts))
+
+# %% function-of-a-list
+assert np.square([100_000])[0] == 10**10
+
+# %% limits-of-int
+assert np.iinfo(int).max == 2**63 - 1
