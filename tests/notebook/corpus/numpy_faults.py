@@ -194,6 +194,21 @@ class Own:
 
 Own() / np.ones(2)
 
+# %% cast-of-nothing
+np.array([np.nan, 1.5]).astype(int)[1]
+
+# %% cast-of-a-column
+pd.Series([1.0, np.nan]).values.astype("int64")[0]
+
+# %% cast-that-is-fine
+np.array([1.5, 1e300]).astype(float), np.array([1.5]).astype(int), np.array([np.nan]).astype("float32")
+
+# %% cast-refused-by-pandas
+pd.Series([1.0, np.nan]).astype(int)
+
+# %% cast-of-parts
+np.ma.array([1.0, 2.0], mask=[0, 1]).astype(int), np.array([[1.5], [np.nan]]).astype("str")
+
 # %% overflow-of-a-product
 np.array([1e200]) * 1e200
 

@@ -207,6 +207,14 @@ def _report(fault, name, modes):
         np.geterrcall().write(f"Warning: {text}\n")
 
 
+def tell_cast(values, result):
+    """Say that numbers became integers that have none for them."""
+    if values.dtype.kind != "f" or result.dtype.kind not in "iu":
+        return
+    if not math.isfinite(_sum(values, axis=None)) and not np.isfinite(values).all():
+        _report("invalid", "cast", np.geterr())
+
+
 def _watch_division(kind):
     divide, divided = kind.__truediv__, kind.__rtruediv__
 

@@ -4,7 +4,7 @@ import functools
 import types
 
 import numpy as np
-from wasm_guest.float_errors import change_type
+from wasm_guest.float_errors import change_type, tell_cast
 from wasm_guest.integer_width import (
     NARROW_TYPE,
     is_for_library,
@@ -166,7 +166,9 @@ def _astype(plain):
                 args = (np.int64, *args[1:])
         elif is_plain_integer(kwargs.get("dtype")) and not is_for_library():
             kwargs["dtype"] = np.int64
-        return plain(self, *args, **kwargs)
+        result = plain(self, *args, **kwargs)
+        tell_cast(self, result)
+        return result
 
     return astype
 
