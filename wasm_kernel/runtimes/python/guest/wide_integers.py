@@ -19,7 +19,7 @@ from wasm_guest.wide_methods import SUMS
 
 # What makes arrays of numbers that are given one by one.
 _MAKERS = ("array", "asarray", "asanyarray", "ascontiguousarray", "asfortranarray", "copy", "full")
-_RANGES = ("arange", "indices")
+_RANGES = ("arange", "indices", "count_nonzero")
 # What is given a type, if anything.
 _TYPED = (
     *("zeros", "ones", "empty", "eye", "identity", "tri", "linspace", "logspace", "geomspace"),
