@@ -112,11 +112,23 @@ def test_pdb_begins_at_the_error(session: Session, cell: RunCell) -> None:
     assert "turned OFF" in printed(cell, session, "%pdb off")
 
 
-@pytest.mark.parametrize("code", ["%pdb on\n1 / 0", "breakpoint()"])
-def test_a_debugger_that_nobody_can_answer_ends(session: Session, cell: RunCell, code: str) -> None:
-    ran = cell(session, code)
-    assert not ran.result.success and not ran.result.rolled_back
-    assert cell(session, "1").value == "1"
+def test_a_debugger_that_nobody_can_answer_goes_on(session: Session, cell: RunCell) -> None:
+    note = "this frontend does not support input requests: the debugger goes on\n"
+    ran = cell(session, "%pdb on\n1 / 0")
+    assert ran.error.name == "ZeroDivisionError" and ran.stdout.endswith(note)
+    assert not ran.result.rolled_back
+    ran = cell(session, "%pdb off\nbreakpoint()\n'after it'")
+    assert ran.value == "'after it'" and ran.stdout.endswith(note)
+    assert cell(session, "import pdb\npdb.set_trace()").error.name == "StdinNotImplementedError"
+    ran = cell(session, "%env PYTHONBREAKPOINT=0\nbreakpoint()")
+    assert ran.result.success and "->" not in ran.stdout
+
+
+def test_the_standard_debugger_is_the_notebooks(session: Session, cell: RunCell) -> None:
+    code = "import pdb\ndef twice(n):\n    pdb.set_trace()\n    return 2 * n\ntwice(4)"
+    ran = cell(session, code, answers=["p n + 1", "c"])
+    assert ran.value == "8" and "5\n" in ran.stdout
+    assert [event.prompt for event in ran.of(InputEvent)] == ["ipdb> "] * 2
 
 
 def test_what_would_go_into_the_next_cell_is_shown(session: Session, cell: RunCell) -> None:

@@ -156,6 +156,19 @@ forever(0)
 # %% input-without-a-reader
 name = input("What is your name? ")
 
+# %% breakpoint-without-a-reader
+def passed():
+    breakpoint()
+    return "passed"
+passed()
+
+# %% set-trace-without-a-reader
+import pdb
+def stopped(number):
+    pdb.set_trace()
+    return number
+stopped(1)
+
 # %% getpass-without-a-reader
 import getpass
 getpass.getpass("Password: ")

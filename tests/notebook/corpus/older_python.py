@@ -125,6 +125,12 @@ random.randint(1, 1e6) >= 1
 # %% randint-of-a-part
 random.randint(1, 2.5)
 
+# %% randrange-of-floats
+random.randrange(0, 1e6) >= 0
+
+# %% randrange-of-nothing-but-a-step
+random.randrange(10, step=2)
+
 # %% make-suite
 import unittest
 class Numbers(unittest.TestCase):

@@ -147,12 +147,32 @@ def _random(module):
         try:
             return self.randrange(a, b + 1)
         except TypeError:
-            if any(isinstance(n, float) and not n.is_integer() for n in (a, b)):
-                raise ValueError("non-integer arguments for randint()") from None
-            return plain(self, *[int(n) if isinstance(n, float) else n for n in (a, b)])
+            return plain(self, *_whole(a, b))
+
+    def randrange(start, stop=None, step=1):
+        """Choose a random item from range(stop) or range(start, stop[, step])."""
+        try:
+            return plain_range(start, stop, step)
+        except TypeError:
+            numbers = _whole(start, stop, step)
+            if not any(isinstance(number, float) for number in (start, stop, step)):
+                raise
+        _warn("whole numbers as floats were taken out of randrange() in Python 3.12.")
+        return plain_range(*numbers)
 
     module.Random.randint = randint
     module.randint = module._inst.randint
+    # The method is what randint goes through as well: it stays as quick as it is.
+    plain_range = module._inst.randrange
+    module.randrange = randrange
+
+
+def _whole(*numbers):
+    """The numbers, with those that were written as floats as the integers that they are."""
+    for number in numbers:
+        if isinstance(number, float) and not number.is_integer():
+            raise ValueError(f"{number} is no whole number") from None
+    return [int(number) if isinstance(number, float) else number for number in numbers]
 
 
 def _sqlite3(module):

@@ -10,11 +10,12 @@ import types
 from IPython.core import pylabtools, ultratb
 from IPython.core.displayhook import DisplayHook
 from IPython.core.displaypub import DisplayPublisher
-from IPython.core.error import UsageError
+from IPython.core.error import StdinNotImplementedError, UsageError
 from IPython.core.interactiveshell import InteractiveShell
 from traitlets.config import Config
 from wasm_guest import (
     commands,
+    debugging,
     door,
     environment,
     loop,
@@ -153,7 +154,11 @@ class ZMQInteractiveShell(InteractiveShell):
     def showtraceback(self, *args, **kwargs):
         door.user_code(False)
         missing.note_missing(sys.exc_info()[1], in_notebook=True)
-        super().showtraceback(*args, **kwargs)
+        try:
+            super().showtraceback(*args, **kwargs)
+        except StdinNotImplementedError:
+            # %pdb is on, and the error was shown before its debugger asked.
+            print(debugging.NOBODY)
 
     def _format_exception_for_storage(self, exception, *args, **kwargs):
         # IPython formats each traceback a second time for its history; the first will do.
@@ -247,6 +252,7 @@ def make_shell():
     sys.path.insert(0, "")
     sys.path.extend(environment.package_folders())
     _install_input()
+    debugging.install()
     magics.install(shell)
     shell.extension_manager.load_extension("storemagic")
     _remember_inputs(shell.history_manager)
@@ -268,8 +274,6 @@ def _install_input():
         streams.flush()
         reply, _ = door.call({"op": "input", "prompt": str(prompt), "password": password})
         if "value" not in reply:
-            from IPython.core.error import StdinNotImplementedError
-
             # As ipykernel says it.
             asked = "getpass" if password else "raw_input"
             raise StdinNotImplementedError(
