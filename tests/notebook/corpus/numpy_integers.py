@@ -121,8 +121,23 @@ np.array([1, 2]) + "a"
 # %% too-long-number
 np.array([1, 2]) + 2**70
 
-# %% what-is-found-is-narrow
-is_wide(np.argsort(counts))
+# %% found
+values = np.array([3.0, 1.0, 2.0])
+is_wide(np.argsort(values), values.argsort(), np.nonzero(values)[0], np.where(values > 1)[0], np.flatnonzero(values), np.searchsorted(values, [2]), np.bincount(counts), np.digitize(values, [2]), np.unique([1, 1], return_counts=True)[1], np.histogram(values)[0])
+values.argmax(), np.argmin(values), np.count_nonzero(values)
+
+# %% found-and-multiplied
+np.flatnonzero(np.ones(100_000))[-1] ** 2, (np.nonzero(np.ones(100_000))[0] ** 2)[-1]
+
+# %% peaks
+from scipy import signal
+wave = np.array([0.0, 1, 0, 2, 0])
+signal.peak_prominences(wave, np.array([1, 3])), signal.peak_widths(wave, np.flatnonzero(wave))[0], signal.find_peaks(wave)[0]
+
+# %% made-by-a-library
+from sklearn.neighbors import NearestNeighbors
+points = np.array([[1.0], [2.0], [3.0]])
+is_wide(NearestNeighbors(n_neighbors=2).fit(points).kneighbors(points)[1])
 
 # %% function-of-a-list
 assert np.square([100_000])[0] == 10**10

@@ -32,6 +32,13 @@ def widened(result):
     return np.int64(result) if type(result) is NARROW_TYPE else result
 
 
+def all_widened(result):
+    """The same for what may be several arrays."""
+    if type(result) in (tuple, list):
+        return type(result)(map(widened, result))
+    return widened(result)
+
+
 def wide_sum(array):
     """The type that the numbers of an array are added up in, where it is not the machine's."""
     kind = array.dtype

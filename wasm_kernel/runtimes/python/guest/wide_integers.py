@@ -10,16 +10,24 @@ import numpy as np
 from wasm_guest import wide_methods
 from wasm_guest.integer_width import (
     NARROW,
+    all_widened,
     is_for_library,
     is_plain_integer,
     wide_sum,
     widened,
 )
-from wasm_guest.wide_methods import SUMS
+from wasm_guest.wide_methods import SUMS, finding
 
 # What makes arrays of numbers that are given one by one.
 _MAKERS = ("array", "asarray", "asanyarray", "ascontiguousarray", "asfortranarray", "copy", "full")
-_RANGES = ("arange", "indices", "count_nonzero")
+_RANGES = ("arange", "indices")
+# What finds and counts.
+_FINDERS = (
+    *("argmax", "argmin", "argsort", "argpartition", "argwhere", "nanargmax", "nanargmin"),
+    *("nonzero", "flatnonzero", "searchsorted", "digitize", "bincount", "count_nonzero", "lexsort"),
+    *("histogram", "unravel_index", "ravel_multi_index", "diag_indices", "triu_indices"),
+    "tril_indices",
+)
 # What is given a type, if anything.
 _TYPED = (
     *("zeros", "ones", "empty", "eye", "identity", "tri", "linspace", "logspace", "geomspace"),
@@ -41,6 +49,7 @@ def install():
     for names, wider in (
         (_MAKERS, _making),
         (_RANGES, _keeping),
+        (_FINDERS, finding),
         (_TYPED, _typed),
         (_REDUCERS, _reducing),
         (_KEEPERS, _keeping_lists),
@@ -150,12 +159,15 @@ def _keeping_lists(plain):
     @functools.wraps(plain)
     def keep(*args, **kwargs):
         result = plain(*args, **kwargs)
-        if is_for_library() or not args or not _is_of_python(args[0]):
+        if is_for_library() or not args:
             return result
-        if type(result) is tuple:
-            # What is unique, and then where it is.
-            return (widened(result[0]), *result[1:])
-        return widened(result)
+        if type(result) is tuple and plain.__name__ == "unique":
+            # What is unique, and then where it is and how often.
+            first = widened(result[0]) if _is_of_python(args[0]) else result[0]
+            return type(result)((first, *map(widened, result[1:])))
+        if not _is_of_python(args[0]):
+            return result
+        return all_widened(result)
 
     return keep
 
@@ -168,7 +180,10 @@ def _where(plain):
             kinds = {type(value) for value in args[1:]}
             if kinds <= {int, list, tuple, bool}:
                 args = (args[0], *map(_array_of, args[1:]))
-        return plain(*args, **kwargs)
+        result = plain(*args, **kwargs)
+        if len(args) == 1 and not is_for_library():
+            return all_widened(result)
+        return result
 
     return where
 
@@ -214,6 +229,6 @@ def _grid(plain):
         result = plain(self, key)
         if is_for_library():
             return result
-        return tuple(map(widened, result)) if type(result) is tuple else widened(result)
+        return all_widened(result)
 
     return item

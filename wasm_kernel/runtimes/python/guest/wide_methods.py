@@ -7,6 +7,7 @@ import numpy as np
 from wasm_guest.float_errors import change_type, tell_cast
 from wasm_guest.integer_width import (
     NARROW_TYPE,
+    all_widened,
     is_for_library,
     is_plain_integer,
     wide_sum,
@@ -14,6 +15,7 @@ from wasm_guest.integer_width import (
 )
 
 SUMS = ("sum", "prod", "cumsum", "cumprod")
+_FINDERS = ("argmax", "argmin", "argsort", "argpartition", "nonzero")
 _DRAWS = (
     *("choice", "permutation", "binomial", "poisson", "geometric", "hypergeometric", "zipf"),
     *("negative_binomial", "logseries", "multinomial"),
@@ -30,6 +32,7 @@ def install():
             "astype": _astype(array.astype),
             **{name: _indexed(getattr(array, name)) for name in ("repeat", "put")},
             **{name: _summing(getattr(array, name)) for name in SUMS},
+            **{name: finding(getattr(array, name)) for name in _FINDERS},
             "choose": _choose(array.choose),
             "searchsorted": _searchsorted(array.searchsorted),
         },
@@ -55,6 +58,17 @@ def _summing(plain):
         return plain(self, *args, **kwargs)
 
     return add_up
+
+
+def finding(plain):
+    """A function of the same name, and of wide results where it finds or counts for the user."""
+
+    @functools.wraps(plain)
+    def find(*args, **kwargs):
+        result = plain(*args, **kwargs)
+        return result if is_for_library() else all_widened(result)
+
+    return find
 
 
 def _name_wide_type():
@@ -145,7 +159,8 @@ def _choose(plain):
 def _searchsorted(plain):
     @functools.wraps(plain)
     def searchsorted(self, v, side="left", sorter=None):
-        return plain(self, v, side, _index(sorter))
+        result = plain(self, v, side, _index(sorter))
+        return result if is_for_library() else widened(result)
 
     return searchsorted
 
@@ -166,6 +181,9 @@ def _astype(plain):
                 args = (np.int64, *args[1:])
         elif is_plain_integer(kwargs.get("dtype")) and not is_for_library():
             kwargs["dtype"] = np.int64
+        if kwargs.get("casting") == "safe" and self.dtype.char == "q" and NARROW_TYPE in args:
+            # A library asks for positions: elsewhere these have its width already.
+            kwargs["casting"] = "same_kind"
         result = plain(self, *args, **kwargs)
         tell_cast(self, result)
         return result
