@@ -62,6 +62,21 @@ def test_newer_warnings_are_heard_by_those_who_ask(session: Session, cell: RunCe
     assert "utcnow() is deprecated" in cell(session, code).stderr
 
 
+def test_a_module_with_what_it_had_is_found_and_loaded_as_any_other(
+    session: Session, cell: RunCell
+) -> None:
+    code = (
+        "import importlib.util, pickle, random\n"
+        "found = importlib.util.find_spec('sqlite3').loader.is_package('sqlite3')\n"
+        "import sqlite3\n"
+        "loaded = type(sqlite3.__loader__) is type(importlib.util.find_spec('tomllib').loader)\n"
+        "importlib.reload(random), importlib.reload(sqlite3)\n"
+        "draw = pickle.loads(pickle.dumps(random.randrange))\n"
+        "found, loaded, draw(1, 2.0), random.randint(1, 1.0), sqlite3.version"
+    )
+    assert cell(session, code).value == "(True, True, 1, 1, '2.6.0')"
+
+
 def test_a_module_that_is_gone_says_so(session: Session, cell: RunCell) -> None:
     error = cell(session, "import telnetlib").error
     assert error.name == "ModuleNotFoundError"

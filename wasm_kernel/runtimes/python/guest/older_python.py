@@ -60,8 +60,9 @@ class _Loader:
     def __init__(self, plain):
         self._plain = plain
 
-    def create_module(self, spec):
-        return self._plain.create_module(spec)
+    def __getattr__(self, name):
+        # Whoever only looks for a module asks its loader for sources, or whether it is a package.
+        return getattr(self._plain, name)
 
     def exec_module(self, module):
         module.__loader__ = module.__spec__.loader = self._plain
@@ -160,6 +161,9 @@ def _random(module):
         _warn("whole numbers as floats were taken out of randrange() in Python 3.12.")
         return plain_range(*numbers)
 
+    for function, name in ((randint, "Random.randint"), (randrange, "randrange")):
+        # By these it is pickled.
+        function.__module__, function.__qualname__ = "random", name
     module.Random.randint = randint
     module.randint = module._inst.randint
     # The method is what randint goes through as well: it stays as quick as it is.
