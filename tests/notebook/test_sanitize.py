@@ -671,13 +671,6 @@ class TestPictures:
             "needs_background": "light",
         }
 
-    @pytest.mark.parametrize(("asked", "kept"), [(True, True), (False, False), ("<b>", False)])
-    def test_a_tree_is_unfolded_where_it_was_asked_for(self, asked: object, kept: bool) -> None:
-        metadata = {"application/json": {"expanded": asked, "root": "<b>"}}
-        clean = sanitize({"application/json": {"a": [1]}}, metadata, html="safe")
-        assert clean.metadata == {"application/json": {"expanded": kept}}
-        assert sanitize({"text/plain": "x"}, metadata, html="safe").metadata == {}
-
     def test_a_drawing_becomes_a_picture_of_its_size(self) -> None:
         source = (
             "<svg width='460.8pt' height='345.6pt'><path d='M 0 0 L 1 1' style='fill: none'/></svg>"

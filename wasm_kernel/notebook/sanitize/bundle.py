@@ -156,9 +156,6 @@ class _Bundle:
                 }
                 if kept:
                     safe[mime] = kept
-        tree = self._metadata.get("application/json")
-        if "application/json" in self._data and isinstance(tree, dict):
-            safe["application/json"] = {"expanded": tree.get("expanded") is True}
         background = self._metadata.get("needs_background")
         if images and isinstance(background, str) and background in ("light", "dark"):
             safe["needs_background"] = background
