@@ -12,7 +12,8 @@ import pytest
 from chromium import browser_context, chromium, needs_chromium
 from playwright.sync_api import Browser, Error, Page
 
-from wasm_kernel.notebook.sanitize import sanitize
+from wasm_kernel.notebook.sanitize import TextSanitizer, sanitize
+from wasm_kernel.notebook.sanitize.turns import TURNS_MAX
 
 from .page_vectors import gif
 
@@ -47,6 +48,12 @@ HEAVY = {
     "div{border-radius:9px}</style>" + many("color:red"),
     "selectors": f"<style>{SELECTORS}</style>" + "<b>x</b>" * 20_000,
     "marks": "<p>x" + "\u0301" * 1_000_000 + "y</p>",
+    "turns": "<p>" + "\u05d0 a " * 200_000,
+    "turns-of-blocks": "<p style='display:inline'>\u05d0 a " * 100_000,
+    "turns-by-rule": "<style>p{display:inline}</style>" + "<p>\u05d0 a " * 100_000,
+    "turns-in-elements": "<b>\u05d0</b>a<br>" * 80_000,
+    "turns-among-elements": "<p style='display:inline'>\u05d0 a " * 1_300
+    + "<p style='display:inline'>b a " * 80_000,
     "modifiers": "<p>x" + "\U0001f3fb" * 1_000_000 + "y</p>",
     "siblings": f"<style>{SIBLINGS}</style>" + "<b>x</b>" * 20_000,
     "same-ids": f"<style>{SAME_IDS}</style>" + "<b id=a>x</b>" * 20_000,
@@ -103,6 +110,23 @@ def test_the_tab_draws_it(page: Page, name: str) -> None:
 def test_as_it_came_it_ends_the_tab(page: Page, name: str) -> None:
     with pytest.raises(Error, match="crashed"):
         page.evaluate(SHOW, DEADLY[name])
+
+
+def test_the_tab_draws_text_that_turns(page: Page) -> None:
+    """Streams come in pieces, which a page puts together again."""
+    sanitizer = TextSanitizer()
+    pieces = [sanitizer.feed(piece) for piece in ["\u05d0", "a ", "\u0660 1\n"] * 100_000]
+    text = "".join(pieces)
+    assert text.count("\u05d0") + text.count("\u0660") <= TURNS_MAX + 1
+    assert text.count("\n") == 100_000
+    assert page.evaluate(SHOW, f"<pre>{text}</pre>") > 0
+    # The control: whoever writes from right to left, or in few turns, sees every letter.
+    hebrew, mixed = "\u05e9\u05dc\u05d5\u05dd " * 500, "\u05d0 a " * 100
+    for plain in (f"{hebrew}\n" * 100, f"{mixed}\n" * (TURNS_MAX // 100)):
+        assert sanitize({"text/plain": plain}, {}, html="safe").data["text/plain"] == plain
+    cells = "<tr><td>\u05e9\u05dc\u05d5\u05dd</td><td>12</td></tr>" * 15_000
+    clean = sanitize({"text/html": f"<table>{cells}</table>"}, {}, html="safe").data["text/html"]
+    assert clean.count("\u05dd") == 15_000
 
 
 DRAWINGS = {

@@ -25,6 +25,7 @@ from wasm_kernel.notebook.sanitize.svg import svg_picture
 from wasm_kernel.notebook.sanitize.tables import known_table
 from wasm_kernel.notebook.sanitize.terminal import BIDI
 from wasm_kernel.notebook.sanitize.texts import too_large
+from wasm_kernel.notebook.sanitize.turns import few_turns_in_html
 
 SCOPE = "wkscope-"
 # Whatever the content's own styles say, it is painted inside this box and scrolls in it; a page
@@ -87,7 +88,9 @@ def clean_html(text: str, limit: int) -> CleanHtml:
         table = rewriter.rewritten(body)
         if _DIAGRAM not in text:
             notes[:0] = _left_out(text, rewriter.has_lost_players)
-    return CleanHtml(_typeset(_visible(with_few_slots(table, styles)), styles, notes), notes)
+    is_free = "display:" in table or any("display" in style.lower() for style in styles)
+    shown = few_turns_in_html(_visible(with_few_slots(table, styles)), is_free=is_free)
+    return CleanHtml(_typeset(shown, styles, notes), notes)
 
 
 def boxed(body: str, rules: str = "", classes: str = "") -> str:

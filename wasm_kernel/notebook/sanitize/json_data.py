@@ -12,6 +12,7 @@ from wasm_kernel.notebook.sanitize.marks import few_marks
 from wasm_kernel.notebook.sanitize.refusal import Refused
 from wasm_kernel.notebook.sanitize.terminal import BIDI
 from wasm_kernel.notebook.sanitize.texts import too_large
+from wasm_kernel.notebook.sanitize.turns import few_turns
 from wasm_kernel.notebook.sanitize.words import words
 
 DEPTH_MAX = 40
@@ -23,7 +24,11 @@ _SAFE_INTEGER = 2**63
 
 def clean_string(text: str) -> str:
     """A string without characters that hide or reorder text or that UTF-8 cannot hold."""
-    return text if text.isascii() and text.isprintable() else few_marks(_UNWANTED.sub("", text))
+    return (
+        text
+        if text.isascii() and text.isprintable()
+        else few_turns(few_marks(_UNWANTED.sub("", text)))
+    )
 
 
 def json_data(value: Any, limit: int, on_string: Callable[[str], str] = clean_string) -> Any:

@@ -9,6 +9,7 @@ import re
 
 from wasm_kernel.notebook.sanitize.links import Links, few_paths
 from wasm_kernel.notebook.sanitize.marks import Marks
+from wasm_kernel.notebook.sanitize.turns import Turns
 
 LINE_MAX = 20_000
 """Characters of a line before it is folded: a browser lays out a longer one for seconds."""
@@ -62,6 +63,7 @@ class TextSanitizer:
         self._lines_left = self._lines_max
         self._links = Links()
         self._marks = Marks()
+        self._turns = Turns()
 
     def feed(self, chunk: str) -> str:
         """The safe text of the next piece; an unfinished sequence waits for the one after it."""
@@ -71,7 +73,7 @@ class TextSanitizer:
         self._pending = ""
         if self._string_left or (_is_special(text) and not self._is_only_coloured(text)):
             text = self._strip(text)
-        text = self._marks.bounded(text)
+        text = self._turns.bounded(self._marks.bounded(text))
         if "\b" in text or "\r" in text:
             text = "\n".join(_bounded_line(line) for line in text.split("\n"))
         return self._fold(self._links.bounded(self._with_few_lines(text)))
