@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 
-from wasm_kernel import NOTEBOOK_POLICY, Session, create_sandbox
+from wasm_kernel import NOTEBOOK_POLICY, ExecutionPolicy, Session, create_sandbox
 
 from .conftest import Cell
 
@@ -66,3 +66,13 @@ def test_numpy_stays_what_it_was(shared: Session, cell: RunCell) -> None:
     )
     assert looked.stdout == "cannot set 'extra' attribute of immutable type 'numpy.float64'\n"
     assert looked.value == "(np.float64(1.0), np.int32(3), np.float64(0.0), np.int32(3))"
+
+
+def test_an_interpreter_that_starts_without_numpy_gets_it_complete(tmp_path: Path) -> None:
+    """Under so little memory the image with NumPy does not fit."""
+    policy = ExecutionPolicy(memory_bytes=80_000_000)
+    ran = create_sandbox(policy=policy, workspace=tmp_path).execute(
+        "import numpy as np\nprint(np.arange(100_000).sum(), np.log(np.zeros(1)))"
+    )
+    assert ran.stdout == "4999950000 [-inf]\n"
+    assert "RuntimeWarning: divide by zero encountered in log" in ran.stderr

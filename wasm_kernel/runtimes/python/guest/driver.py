@@ -27,6 +27,7 @@ def boot(image):
         _rehearse({"op": "script", "code": "print(end='')", "name": "warm-up"})
     stand_ins.install()
     older_python.install()
+    environment.complete_science()
     environment.at_rest()
 
 

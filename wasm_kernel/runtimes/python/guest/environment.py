@@ -8,6 +8,8 @@ import random
 import sys
 import tempfile
 
+from wasm_guest import after_import
+
 HOME = ".wasm_kernel/home"
 
 _POLICY_ENVIRONMENT = {"PYTHONUTF8": "1", "LC_ALL": "C.UTF-8", "PYTHONIOENCODING": "utf-8"}
@@ -149,11 +151,35 @@ def import_science():
     import matplotlib.pyplot
     import numpy.random
     import pandas
-    from wasm_guest import float_errors, wide_integers
 
     del matplotlib, numpy, pandas
-    float_errors.install()
-    wide_integers.install()
+
+
+def complete_science():
+    """Let NumPy do what it does on a machine with 64 bits and floating-point flags.
+
+    Where an image has none of it, whoever imports it gets it like that.
+    """
+
+    def complete_numpy(_):
+        from wasm_guest import float_errors, wide_integers
+
+        float_errors.install()
+        wide_integers.install()
+
+    def complete_pandas(_):
+        from wasm_guest import wide_methods
+
+        wide_methods.widen_pandas()
+
+    def complete_axes(_):
+        from wasm_guest import wide_methods
+
+        wide_methods.let_bars_be_long()
+
+    after_import.change("numpy", complete_numpy)
+    after_import.change("pandas", complete_pandas)
+    after_import.change("matplotlib.axes", complete_axes)
 
 
 def at_rest():

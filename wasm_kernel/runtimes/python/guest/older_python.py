@@ -4,10 +4,10 @@ Public notebooks were written for the Python of their day. What 3.12 and later t
 module that stays is put back when that module is imported; whole modules are in ``older_modules``.
 """
 
-import importlib.machinery
 import importlib.util
-import sys
 import warnings
+
+from wasm_guest import after_import
 
 _SINCE_3_11 = (
     r"datetime\.datetime\.utc(now|fromtimestamp)\(\) is deprecated"
@@ -36,38 +36,7 @@ def pass_over_warnings():
 def install():
     """Put back what is gone, in the modules that are there and in those still to come."""
     for name, put_back in _PUT_BACK.items():
-        if name in sys.modules:
-            put_back(sys.modules[name])
-    sys.meta_path.insert(0, _Finder)
-
-
-class _Finder:
-    """Finds a module as everybody does, and puts into it what it had."""
-
-    @staticmethod
-    def find_spec(name, path=None, target=None):
-        if name not in _PUT_BACK:
-            return None
-        spec = importlib.machinery.PathFinder.find_spec(name, path, target)
-        if spec is not None and spec.loader is not None:
-            spec.loader = _Loader(spec.loader)
-        return spec
-
-
-class _Loader:
-    """In the place of a module's loader until it is loaded; that one has others to load as well."""
-
-    def __init__(self, plain):
-        self._plain = plain
-
-    def __getattr__(self, name):
-        # Whoever only looks for a module asks its loader for sources, or whether it is a package.
-        return getattr(self._plain, name)
-
-    def exec_module(self, module):
-        module.__loader__ = module.__spec__.loader = self._plain
-        self._plain.exec_module(module)
-        _PUT_BACK[module.__name__](module)
+        after_import.change(name, put_back)
 
 
 def _warn(text):

@@ -44,8 +44,6 @@ def install():
     _name_wide_type()
     _widen_draws()
     _show_no_width()
-    _widen_pandas()
-    _let_bars_be_long()
 
 
 def _summing(plain):
@@ -212,10 +210,12 @@ def _show_no_width():
     arrayprint._typelessdata += [np.int64, np.intc]
 
 
-def _widen_pandas():
+def widen_pandas():
     """``astype(int)`` and the like; pandas' own integers have 64 bits as it is."""
     from pandas.core.dtypes import common
 
+    if hasattr(common, "_plain_pandas_dtype"):
+        return
     function = common.pandas_dtype
     common._plain_pandas_dtype = types.FunctionType(
         function.__code__, function.__globals__, function.__name__
@@ -230,11 +230,13 @@ def _widen_pandas():
     function.__code__ = pandas_dtype.__code__
 
 
-def _let_bars_be_long():
+def let_bars_be_long():
     """Matplotlib tries lengths as dates first, with integers that are the machine's."""
     from matplotlib.axes import Axes
 
     plain = Axes._convert_dx
+    if hasattr(plain, "__wrapped__"):
+        return
 
     @functools.wraps(plain)
     def convert_dx(dx, x0, xconv, convert):
