@@ -22,7 +22,7 @@ from typing import Any
 
 def import_jupyter() -> None:
     """Import what a kernel is made of; for a thread that is alone, in a process of our own."""
-    for package in ("ipykernel", "jupyter_client", "IPython", "traitlets.config"):
+    for package in ("ipykernel", "jupyter_client", "IPython"):
         defer_package(package)
     with _instead(
         {
