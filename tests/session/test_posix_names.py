@@ -88,7 +88,7 @@ def test_scripts_have_them_too(tmp_path: Path) -> None:
     [
         ("image.save('a.webp')", "cannot write WEBP; save it as PNG"),
         ("import matplotlib.pyplot as plt\nplt.savefig('a.webp')", "cannot write WEBP"),
-        ("image.save('a.jpg')", "cannot write JPEG; save it as PNG"),
+        ("image.save('a.jp2')", "cannot write JPEG2K; save it as PNG"),
         ("Image.frombytes('RGB', (1, 1), b'', 'jpeg', 'RGB', '')", "cannot read JPEG; convert"),
         ("import curses", "has no curses"),
     ],

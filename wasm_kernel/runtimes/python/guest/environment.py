@@ -156,7 +156,8 @@ def import_science():
 
 
 def complete_science():
-    """Let NumPy do what it does on a machine with 64 bits and floating-point flags.
+    """Let NumPy do what it does on a machine with 64 bits and floating-point flags, and Pillow
+    write JPEG files.
 
     Where an image has none of it, whoever imports it gets it like that.
     """
@@ -177,9 +178,18 @@ def complete_science():
 
         wide_methods.let_bars_be_long()
 
+    def complete_jpeg(module):
+        def save(image, file, _):
+            from wasm_guest import jpeg
+
+            jpeg.save(image, file)
+
+        module.Image.register_save("JPEG", save)
+
     after_import.change("numpy", complete_numpy)
     after_import.change("pandas", complete_pandas)
     after_import.change("matplotlib.axes", complete_axes)
+    after_import.change("PIL.JpegImagePlugin", complete_jpeg)
 
 
 def at_rest():

@@ -120,7 +120,7 @@ def _about_picture(text):
     name = codec[codec.lastindex].upper()
     if codec["read"]:
         return f"Pillow in the sandbox cannot read {name}; convert it to PNG on your computer"
-    return f"Pillow in the sandbox cannot write {name}; save it as PNG, GIF or TIFF"
+    return f"Pillow in the sandbox cannot write {name}; save it as PNG, JPEG or GIF"
 
 
 def _text_of(error):
