@@ -12,6 +12,8 @@ import numpy as np
 _QUALITY = 75
 _MODES = ("1", "L", "RGB", "RGBX", "CMYK", "YCbCr")
 _SIDE = 8
+_AT_ONCE = 250_000
+"""Pixels that are encoded together: what they take on the way is some 80 bytes each."""
 
 _LUMINANCE = (
     *(16, 11, 10, 16, 24, 40, 51, 61, 12, 12, 14, 19, 26, 58, 60, 55),
@@ -77,20 +79,34 @@ def save(image, file):
 def encoded(image, quality, *, is_full=False, dpi=(0, 0)):
     """A picture of Pillow's as the bytes of a JPEG file; ``is_full`` keeps all of its colours."""
     is_grey = image.mode in ("1", "L")
-    if is_grey:
-        planes = [np.asarray(image.convert("L"), "float32")]
-    else:
-        colours = np.asarray(image.convert("RGB"), "float32") @ _LIGHT_AND_COLOURS.T
-        planes = [colours[..., n] + (128 if n else 0) for n in range(3)]
     step = 1 if is_grey or is_full else 2
     tables = [_scaled(table, quality) for table in (_LUMINANCE, _CHROMINANCE)]
+    width, height = image.size
+    side = _SIDE * step
+    rows = max(1, _AT_ONCE // (width * side)) * side
+    before, bits = [0, 0, 0], []
+    for top in range(0, height, rows):
+        strip = image.crop((0, top, width, min(top + rows, height)))
+        parts = _parts(strip, is_grey, step, tables)
+        bits.append(_scan(parts, before))
+        before = [int(part[-1, -1, 0]) for part in parts]
+    head = _head((height, width), tables, 1 if is_grey else 3, step, dpi)
+    return head + _packed(bits) + b"\xff\xd9"
+
+
+def _parts(strip, is_grey, step, tables):
+    """The coefficients of each component of a strip."""
+    if is_grey:
+        planes = [np.asarray(strip.convert("L"), "float32")]
+    else:
+        colours = np.asarray(strip.convert("RGB"), "float32") @ _LIGHT_AND_COLOURS.T
+        planes = [colours[..., n] + (128 if n else 0) for n in range(3)]
     padded = [_padded(plane, _SIDE * step) for plane in planes]
     parts = [_coefficients(padded[0], tables[0], step)]
     for plane in padded[1:]:
         small = plane.reshape(plane.shape[0] // step, step, plane.shape[1] // step, step)
         parts.append(_coefficients(small.mean(axis=(1, 3)), tables[1], 1))
-    head = _head(planes[0].shape, tables, len(planes), step, dpi)
-    return head + _scan(parts) + b"\xff\xd9"
+    return parts
 
 
 def _scaled(table, quality):
@@ -117,24 +133,27 @@ def _coefficients(plane, table, step):
     return found[:, _ZIGZAG].reshape(rows * columns, step * step, _SIDE * _SIDE)
 
 
-def _scan(parts):
-    """The codes of all blocks, in the order of the file."""
+def _scan(parts, before):
+    """The codes of a strip's blocks as bits, after blocks with these means."""
     units = parts[0].shape[0]
     counts = [part.shape[1] for part in parts]
     blocks = np.concatenate(parts, axis=1).reshape(-1, _SIDE * _SIDE)
     is_colour = np.tile(np.repeat(np.arange(len(parts)) > 0, counts), units).astype("int32")
     values, lengths, places = zip(
-        _of_first(parts, counts, is_colour), *_of_others(blocks, is_colour), strict=True
+        _of_first(parts, counts, is_colour, before), *_of_others(blocks, is_colour), strict=True
     )
     order = np.argsort(np.concatenate(places), kind="stable")
-    return _packed(np.concatenate(values)[order], np.concatenate(lengths)[order])
+    codes, lengths = np.concatenate(values)[order], np.concatenate(lengths)[order]
+    ends = np.cumsum(lengths, dtype="int32")
+    behind = np.repeat(ends, lengths) - 1 - np.arange(ends[-1], dtype="int32")
+    return ((np.repeat(codes, lengths) >> behind) & 1).astype("uint8")
 
 
-def _of_first(parts, counts, is_colour):
+def _of_first(parts, counts, is_colour, before):
     """Of each block's mean the difference to the last one of its component."""
+    means = zip(parts, counts, before, strict=False)
     steps = [
-        np.diff(part[..., 0].reshape(-1), prepend=0).reshape(-1, n)
-        for part, n in zip(parts, counts)
+        np.diff(part[..., 0].reshape(-1), prepend=last).reshape(-1, n) for part, n, last in means
     ]
     steps = np.concatenate(steps, axis=1).reshape(-1)
     sizes = _sizes(steps)
@@ -175,12 +194,9 @@ def _bits(numbers, sizes):
     return np.where(numbers < 0, numbers + (1 << sizes) - 1, numbers)
 
 
-def _packed(codes, lengths):
-    ends = np.cumsum(lengths, dtype="int64")
-    place = np.arange(ends[-1], dtype="int32")
-    behind = np.repeat(ends.astype("int32"), lengths) - 1 - place
-    bits = (np.repeat(codes, lengths) >> behind) & 1
-    full = np.concatenate([bits.astype("uint8"), np.ones(-len(bits) % 8, "uint8")])
+def _packed(strips):
+    bits = np.concatenate(strips)
+    full = np.concatenate([bits, np.ones(-len(bits) % 8, "uint8")])
     return np.packbits(full).tobytes().replace(b"\xff", b"\xff\x00")
 
 
