@@ -271,7 +271,12 @@ def test_no_advice_where_the_ceiling_has_no_more(limit: Limit) -> None:
         (Limit.MEMORY, {"memory_bytes": 3 << 30}, {}, "%policy memory_bytes=4194240KiB"),
         (Limit.TIME, {"timeout_seconds": 12.0}, {}, "%policy timeout_seconds=60s"),
         (Limit.TIME, {"timeout_seconds": 0.5}, {}, "%policy timeout_seconds=2500ms"),
-        (Limit.WORKSPACE, {}, {}, "%policy workspace_max_bytes=20GiB"),
+        (
+            Limit.WORKSPACE,
+            {},
+            {"workspace_max_files": 300_000},
+            "%policy workspace_max_bytes=20GiB workspace_max_files=300000",
+        ),
     ],
 )
 def test_the_advice_is_more_and_within_the_ceiling(

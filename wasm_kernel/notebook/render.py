@@ -139,23 +139,27 @@ class _Raise:
     written: Callable[[float], str]
 
 
-_RAISES: dict[Limit, _Raise] = {
-    Limit.FUEL: _Raise("fuel_budget", 5, write_fuel),
-    Limit.TIME: _Raise("timeout_seconds", 5, write_seconds),
-    Limit.MEMORY: _Raise("memory_bytes", 2, write_bytes),
-    Limit.WORKSPACE: _Raise("workspace_max_bytes", 2, write_bytes),
+_RAISES: dict[Limit, tuple[_Raise, ...]] = {
+    Limit.FUEL: (_Raise("fuel_budget", 5, write_fuel),),
+    Limit.TIME: (_Raise("timeout_seconds", 5, write_seconds),),
+    Limit.MEMORY: (_Raise("memory_bytes", 2, write_bytes),),
+    # Which of the two was full, the result does not say.
+    Limit.WORKSPACE: (
+        _Raise("workspace_max_bytes", 2, write_bytes),
+        _Raise("workspace_max_files", 2, str),
+    ),
 }
 KERNEL_ADVICE: dict[Limit, str] = {
     Limit.FUEL: "%policy fuel_budget={}",
     Limit.TIME: "%policy timeout_seconds={}",
     Limit.MEMORY: "%policy memory_bytes={}",
-    Limit.WORKSPACE: "%policy workspace_max_bytes={}",
+    Limit.WORKSPACE: "%policy workspace_max_bytes={} workspace_max_files={}",
 }
 MAGIC_ADVICE: dict[Limit, str] = {
     Limit.FUEL: "%%sandbox --fuel {}",
     Limit.TIME: "%%sandbox --timeout {}",
     Limit.MEMORY: "%%sandbox --memory {}",
-    Limit.WORKSPACE: "%sandbox policy workspace_max_bytes={}",
+    Limit.WORKSPACE: "%sandbox policy workspace_max_bytes={} workspace_max_files={}",
 }
 RUN_ADVICE: dict[Limit, str] = {
     Limit.FUEL: "--fuel {}",
@@ -169,14 +173,25 @@ def advice(
     commands: dict[Limit, str], limit: Limit, policy: ExecutionPolicy, ceiling: ExecutionPolicy
 ) -> str | None:
     """The command that gives more of what ran out; None where the ceiling has no more."""
-    how = _RAISES.get(limit)
-    if how is None or limit not in commands:
+    raises = _RAISES.get(limit)
+    if raises is None or limit not in commands:
         return None
-    present, most = getattr(policy, how.field), getattr(ceiling, how.field)
-    if present is None:
+    now = [getattr(policy, how.field) for how in raises]
+    if None in now:
         return None
-    more = present * how.factor if most is None else min(present * how.factor, most)
-    return commands[limit].format(how.written(more)) if more > present else None
+    more = [
+        _more(how, present, getattr(ceiling, how.field))
+        for how, present in zip(raises, now, strict=True)
+    ]
+    if more == now:
+        return None
+    written = [how.written(number) for how, number in zip(raises, more, strict=True)]
+    return commands[limit].format(*written)
+
+
+def _more(how: _Raise, present: float, most: float | None) -> float:
+    more = present * how.factor
+    return more if most is None else max(present, min(more, most))
 
 
 def as_metadata(result: SandboxResult, policy: ExecutionPolicy) -> dict[str, Any]:
