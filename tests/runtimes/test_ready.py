@@ -200,6 +200,15 @@ def test_one_that_waits_again_is_byte_for_byte_what_it_was(
         assert memory.read(0, memory.size) == before
 
 
+def test_an_image_has_room_for_small_scripts(make_sandbox: MakeSandbox, pool: Pool) -> None:
+    """A memory that has grown is not put back, and the next script waits for a new instance."""
+    sandbox = make_sandbox()
+    before = sandbox.execute("pass").memory_used_bytes
+    interpreter = the_one_that_waits(pool)
+    assert sandbox.execute("kept = bytearray(1 << 20), [0] * 100_000").memory_used_bytes == before
+    assert the_one_that_waits(pool) is interpreter
+
+
 SECRET_CODE = """
 import os, io
 secret = bytes(reversed(b'moc.elpmaxe@drowssap-terces-yrev'))
