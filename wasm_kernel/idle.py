@@ -42,7 +42,11 @@ class Idle:
             if self._is_watched:
                 return
             self._is_watched = True
-        threading.Thread(target=self._watch, name="wasm-idle", daemon=True).start()
+        try:
+            threading.Thread(target=self._watch, name="wasm-idle", daemon=True).start()
+        except RuntimeError:
+            # There is no thread to be had. Nobody asked for it: the next use tries again.
+            self._is_watched = False
 
     def drop(self, session: Restable) -> None:
         """A session is closed: there is nothing to wait for."""

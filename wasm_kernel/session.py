@@ -596,6 +596,6 @@ class _Entered:
     def __exit__(self, *_: object) -> None:
         session = self._session
         session._live.end()
+        session._lock.release()
         if not session._is_closed:
             idle.note(session)
-        session._lock.release()

@@ -163,3 +163,25 @@ def test_who_is_dropped_or_gone_does_not_rest() -> None:
     assert reference() is None
     assert last.rested.wait(HANG_GUARD_SECONDS)
     assert not dropped.rested.is_set()
+
+
+def test_a_cell_does_not_fail_for_want_of_a_thread(
+    session: Session, cell: RunCell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The session is not left locked either, and rests when there is a thread again."""
+    idle = Idle(0.05)
+    monkeypatch.setattr(wasm_kernel.session, "idle", idle)
+    start = threading.Thread.start
+
+    def refuse(thread: threading.Thread) -> None:
+        if thread.name == "wasm-idle":
+            raise RuntimeError("can't start new thread")
+        start(thread)
+
+    with monkeypatch.context() as without:
+        without.setattr(threading.Thread, "start", refuse)
+        assert cell(session, "x = 1").result.success
+        assert session.get("x") == 1
+    thing = Thing()
+    idle.note(thing)
+    assert thing.rested.wait(HANG_GUARD_SECONDS)

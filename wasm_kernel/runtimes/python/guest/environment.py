@@ -159,10 +159,9 @@ def import_science():
 
 
 def complete_science():
-    """Let NumPy do what it does on a machine with 64 bits and floating-point flags, and Pillow
-    write JPEG files.
+    """Let libraries do what they do elsewhere: 64 bits, floating-point warnings, JPEG files.
 
-    Where an image has none of it, whoever imports it gets it like that.
+    Where an image has none of them, whoever imports one gets it like that.
     """
 
     def complete_numpy(_):
