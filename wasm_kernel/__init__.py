@@ -6,9 +6,11 @@ import contextlib
 import gc
 import importlib
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
 
+TYPE_CHECKING = False  # a kernel starts with this module: it imports what Python has loaded by then
 if TYPE_CHECKING:
+    from typing import Any
+
     from wasm_kernel.core.base import BaseSandbox
     from wasm_kernel.core.errors import (
         CacheError,

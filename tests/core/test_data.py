@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import dataclasses
+import inspect
 import pickle
 from typing import Any
 
@@ -119,3 +120,39 @@ def test_copies_are_equal_and_replace_changes_some_fields() -> None:
     counter = Counter(1)
     counter.step()
     assert data.replace(counter).now == 1
+
+
+def test_a_signature_is_told_before_the_first_instance() -> None:
+    @data.dataclass()
+    class Pair:
+        one: int
+        other: str = "b"
+        more: list[int] = data.field(default_factory=list)
+
+        @property
+        def both(self) -> str:
+            return f"{self.one}{self.other}"
+
+    class Inherits(Pair):
+        pass
+
+    class HasItsOwn(Pair):
+        def __init__(self, word: str) -> None:
+            super().__init__(1, word)
+
+    for of in (Pair, Inherits):
+        assert list(inspect.signature(of).parameters) == ["one", "other", "more"]
+    assert list(inspect.signature(HasItsOwn).parameters) == ["word"]
+    assert HasItsOwn("x").both == "1x"
+    assert list(inspect.signature(Pair).parameters) == ["one", "other", "more"]
+
+
+def test_a_wrong_first_call_leaves_a_class_as_it_was() -> None:
+    @data.dataclass()
+    class One:
+        value: int
+
+    for _ in range(2):
+        with pytest.raises(TypeError, match=r"One\.__init__\(\) missing 1 required"):
+            One()  # type: ignore[call-arg]
+    assert One(3).value == 3

@@ -396,8 +396,8 @@ def test_the_first_kernel_has_its_imports_kept_and_the_next_one_uses_them(
     folder = tmp_path / "more"
     folder.mkdir()
     place = subprocess.run(
-        [sys.executable, "-P", "-c", "from wasm_kernel.notebook import imports as i\n"
-         "print(i.place_of(i.own_name()))"],
+        [sys.executable, "-P", "-c", "from wasm_kernel.notebook import imports, kept\n"
+         "print(imports.place_of(kept.own_name()))"],
         env={**os.environ, "PYTHONPATH": str(folder)},
         capture_output=True,
         text=True,
@@ -425,7 +425,7 @@ def test_the_first_kernel_has_its_imports_kept_and_the_next_one_uses_them(
     finally:
         kept.unlink(missing_ok=True)
         kept.with_suffix(".lock").unlink(missing_ok=True)
-    assert used == ["_frozen_importlib_external", "wasm_kernel.notebook.imports"]
+    assert used == ["_frozen_importlib_external", "wasm_kernel.notebook.kept"]
 
 
 # Its end.

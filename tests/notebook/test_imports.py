@@ -13,15 +13,15 @@ from typing import Any
 import pytest
 
 from wasm_kernel.host import cache
-from wasm_kernel.notebook import imports
+from wasm_kernel.notebook import kept
 
 GUARD_SECONDS = 60.0
 
 LOOK = """
 import importlib.resources, importlib.util, inspect, json, sys
 sys.path.insert(0, {folder!r})
-from wasm_kernel.notebook import imports
-found = [imports.install()]
+from wasm_kernel.notebook import imports, kept
+found = [kept.install()]
 import made, made.inner
 for module in (made, made.inner):
     found.append([module.__file__, module.__cached__, module.__spec__.name, module.__package__,
@@ -39,8 +39,8 @@ import sys
 sys.path.insert(0, {folder!r})
 import made, made.inner
 from wasm_kernel.host import cache
-from wasm_kernel.notebook import imports
-path = imports.place_of(imports.own_name())
+from wasm_kernel.notebook import imports, kept
+path = imports.place_of(kept.own_name())
 cache.private_folder(path.parent)
 imports.write(path)
 print(path)
@@ -51,13 +51,13 @@ WRITE_SLOWLY = """
 import sys
 from pathlib import Path
 sys.path.insert(0, {folder!r})
-from wasm_kernel.notebook import imports, waiting
+from wasm_kernel.notebook import imports, kept, waiting
 def load():
     import made, made.inner
     (Path({folder!r}) / "another.py").touch()
 waiting.load = load
-imports.place_of(imports.own_name()).unlink()
-imports.main(imports.own_name())
+imports.place_of(kept.own_name()).unlink()
+imports.main(kept.own_name())
 """
 
 
@@ -101,7 +101,7 @@ def written(package: Path) -> Path:
     return Path(python(WRITE, package.parent).strip())
 
 
-KEPT = imports.__name__
+KEPT = kept.__name__
 
 
 def test_a_module_from_the_file_is_as_python_would_have_made_it(package: Path) -> None:
@@ -159,7 +159,7 @@ def test_what_is_installed_during_the_imports_comes_first(package: Path) -> None
 
 @pytest.mark.parametrize(
     "damage",
-    [b"", b"short", b"wasm-kernel imports 0\n" + bytes(100), b"wasm-kernel imports 1\n" + bytes(9)],
+    [b"", b"short", b"wasm-kernel imports 0\n" + bytes(100), b"wasm-kernel imports 2\n" + bytes(9)],
     ids=["empty", "short", "another version", "no header"],
 )
 def test_a_damaged_file_is_passed_over(package: Path, damage: bytes) -> None:
@@ -194,6 +194,68 @@ def test_a_cache_that_cannot_be_made_does_no_harm(
     (package / "file").touch()
     monkeypatch.setenv("WASM_KERNEL_CACHE_DIR", str(package / "file" / "cache"))
     assert looked(package)["found"][0] is False
+
+
+LATE = """
+import sys
+sys.path.insert(0, {folder!r})
+from wasm_kernel.notebook import kept
+kept.RARELY_USED = frozenset({{"made"}})
+print(kept.install())
+import made
+print(made.__doc__, "value" in vars(made), sys.modules["made"] is made)
+print(made.value(), "__getattr__" in vars(made), hasattr(made, "nothing"))
+"""
+FAILS = """
+import sys
+sys.path.insert(0, {folder!r})
+from wasm_kernel.notebook import kept
+kept.RARELY_USED = frozenset({{"made"}})
+kept.install()
+import made
+for _ in range(2):
+    try:
+        made.value
+    except ZeroDivisionError:
+        print("failed")
+"""
+ALL = """
+import importlib, sys
+from datetime import datetime
+from wasm_kernel.notebook import imports, kept, lean, waiting
+from wasm_kernel.host import cache
+if kept.install():
+    lean.import_jupyter()
+    for name in sorted(kept.RARELY_USED):
+        module = importlib.import_module(name)
+        assert "__getattr__" in vars(module) or len(vars(module)) > 12, name
+        for public in getattr(module, "__all__", ["__name__"]):
+            getattr(module, public)
+    print(datetime.strptime("3 May 2024", "%d %B %Y").date())
+else:
+    waiting.load()
+    path = imports.place_of(kept.own_name())
+    cache.private_folder(path.parent)
+    imports.write(path)
+"""
+
+
+def test_a_module_that_is_rarely_used_runs_when_it_is_asked(package: Path) -> None:
+    written(package)
+    assert python(LATE, package.parent).splitlines() == ["True", "None False True", "1 False False"]
+
+
+def test_a_module_that_fails_when_it_is_asked_fails_each_time(package: Path) -> None:
+    (package / "__init__.py").write_text("nothing = 1 / ready\n")
+    write = "import builtins; builtins.ready = 1\n" + WRITE
+    python(write, package.parent)
+    fails = "import builtins; builtins.ready = 0\n" + FAILS
+    assert python(fails, package.parent).splitlines() == ["failed", "failed"]
+
+
+def test_what_a_kernel_imports_late_is_all_there() -> None:
+    assert python(ALL, Path()) == ""
+    assert python(ALL, Path()) == "2024-05-03\n"
 
 
 def test_a_writer_asked_for_another_interpreter_writes_nothing(own_cache: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import json
 from html.parser import HTMLParser
 from pathlib import Path, PurePosixPath
@@ -22,6 +23,7 @@ from wasm_kernel.notebook.render import (
     advice,
     as_metadata,
     clean_name,
+    escape,
     is_problem,
     limit_panel,
     metrics,
@@ -373,3 +375,8 @@ def test_a_preview_of_what_is_not_a_picture(tmp_path: Path) -> None:
 def test_links_are_relative_to_the_notebook() -> None:
     link = Seen(metrics(result(created("a/b c.txt")), NOTEBOOK_POLICY, Path("workspace")).html)
     assert PurePosixPath(unquote(link.links[0])) == PurePosixPath("workspace/a/b c.txt")
+
+
+@given(st.text())
+def test_escaped_as_the_standard_library_does_it(text: str) -> None:
+    assert escape(text) == html.escape(text)

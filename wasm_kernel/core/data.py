@@ -1,8 +1,9 @@
 """Dataclasses that cost little to define.
 
 The standard ones compile six methods for each class, which takes a millisecond; a cold start
-defines thirty of them, and imports ``inspect`` for it. Here ``__init__`` alone is compiled, and
-everything else is shared. They are used like the standard ones, by the same names.
+defines fifty of them, and imports ``inspect`` for it. Here ``__init__`` alone is compiled, when
+the first instance is made, and everything else is shared. They are used like the standard ones, by
+the same names.
 """
 
 from __future__ import annotations
@@ -53,7 +54,8 @@ def dataclass(*, frozen: bool = False) -> Callable[[type[T]], type[T]]:
     def add_methods(cls: type[T]) -> type[T]:
         fields = _fields_of(cls)
         methods: dict[str, Any] = {
-            "__init__": _make_init(cls, fields),
+            "__init__": _late_init(cls, fields),
+            "__signature__": _Signature(),
             "__eq__": _equal if all(f.compare for f in fields.values()) else _equal_in_part,
             "__hash__": _hash if frozen else None,
         }
@@ -86,6 +88,28 @@ def _fields_of(cls: type) -> dict[str, Field]:
         fields[name] = given
     cls.__data_fields__ = fields  # type: ignore[attr-defined]
     return fields
+
+
+def _late_init(cls: type, fields: dict[str, Field]) -> Any:
+    def init(self: Any, *values: Any, **named: Any) -> None:
+        compiled = _make_init(cls, fields)
+        cls.__init__ = compiled  # type: ignore[misc]
+        compiled(self, *values, **named)
+
+    return init
+
+
+class _Signature:
+    """What ``inspect.signature`` tells of a class, whose ``__init__`` may not be compiled yet."""
+
+    def __get__(self, instance: object, cls: type) -> Any:
+        import inspect
+
+        home = next(base for base in cls.__mro__ if "__init__" in vars(base))
+        if "__data_fields__" not in vars(home):
+            raise AttributeError("__signature__")
+        given = inspect.signature(_make_init(home, home.__data_fields__))  # type: ignore[attr-defined]
+        return given.replace(parameters=[*given.parameters.values()][1:])
 
 
 def _make_init(cls: type, fields: dict[str, Field]) -> Any:

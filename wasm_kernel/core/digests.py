@@ -6,8 +6,7 @@ Python's own. What was fetched is checked against a SHA-256, by whoever fetches 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from hashlib import blake2b
 else:

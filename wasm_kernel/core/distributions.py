@@ -11,7 +11,9 @@ import os
 import re
 import sys
 
-_FOLDER = re.compile(r"(?P<name>[^-]+)-(?P<version>[^-]+)\.dist-info")
+from wasm_kernel.core.patterns import pattern
+
+_FOLDER = pattern(r"(?P<name>[^-]+)-(?P<version>[^-]+)\.dist-info")
 
 
 def version_of(name: str) -> str:

@@ -10,8 +10,6 @@ import contextlib
 import functools
 import json
 import os
-import stat
-import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,8 +17,8 @@ from typing import Any
 
 from wasm_kernel.core.digests import name_of
 from wasm_kernel.core.errors import CacheError
-
-ENV_CACHE_DIR = "WASM_KERNEL_CACHE_DIR"
+from wasm_kernel.host.places import ENV_CACHE_DIR as ENV_CACHE_DIR
+from wasm_kernel.host.places import plain_cache_place, stranger
 
 
 def cache_root() -> Path:
@@ -35,14 +33,12 @@ def cache_place() -> Path:
 
 @functools.lru_cache(maxsize=8)
 def _place(chosen: str | None, caches: str | None, home: str | None) -> Path:
-    """By the variables that decide it: asked for at every run."""
+    """By the variables that decide it, for it is asked for at every run."""
+    plain = plain_cache_place()
+    if plain is not None:
+        return Path(plain)
     if chosen:
         return Path(chosen).expanduser().absolute()
-    if sys.platform == "linux":
-        # What platformdirs says in the plain cases; its import is a twentieth of a cold start.
-        for base in (caches, home and f"{home}/.cache"):
-            if base and Path(base).is_absolute():
-                return Path(base, "wasm-kernel")
     import platformdirs
 
     return Path(platformdirs.user_cache_dir("wasm-kernel", appauthor=False))
@@ -59,21 +55,11 @@ def private_folder(path: Path) -> Path:
 
 
 def require_private(path: Path) -> os.stat_result:
-    """The ``lstat`` of a file or folder of ours; raises unless we own it and nobody else may write.
-
-    Folders must be closed to everybody else: whoever may list them may race us.
-    """
+    """The ``lstat`` of a file or folder of ours; raises where others own it or may write it."""
     found = path.lstat()
-    if stat.S_ISLNK(found.st_mode):
-        raise CacheError(f"{path} is a symbolic link; remove it: the cache must hold real files")
-    if hasattr(os, "geteuid") and found.st_uid != os.geteuid():
-        raise CacheError(
-            f"{path} belongs to another user; set {ENV_CACHE_DIR} to a folder of yours"
-        )
-    forbidden = 0o077 if stat.S_ISDIR(found.st_mode) else 0o022
-    if os.name == "posix" and found.st_mode & forbidden:
-        mode = stat.filemode(found.st_mode)
-        raise CacheError(f"{path} is open to other users ({mode}); run: chmod go-rwx '{path}'")
+    problem = stranger(str(path), found)
+    if problem is not None:
+        raise CacheError(problem)
     return found
 
 

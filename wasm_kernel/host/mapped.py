@@ -10,6 +10,7 @@ import sys
 import threading
 import weakref
 
+from wasm_kernel.core.patterns import pattern
 from wasm_kernel.host import differ
 from wasm_kernel.host.libc import madvise, map_file, page_faults, pagemap
 from wasm_kernel.host.memory import GuestMemory, Image
@@ -281,10 +282,10 @@ class MappedMemory(CommittedMemory):
 # Tables by flag or by state: of resident pages the state, and the states that the differ knows.
 _RESIDENTS = bytes(differ.AGAIN if flag == MappedMemory._RESIDENT else 0 for flag in range(256))
 _COMPARED = bytes(state if state in (differ.FRESH, differ.AGAIN) else 0 for state in range(256))
-_NEW_RUNS = re.compile(rb"\x04+")
+_NEW_RUNS = pattern(rb"\x04+")
 _LONG_RUN = b"\x04" * EXTENT_PAGES
-_LONG_RUNS = re.compile(rb"\x04{%d,}" % EXTENT_PAGES)
-_MAPPED_RUNS = re.compile(rb"\x06+")
+_LONG_RUNS = pattern(rb"\x04{%d,}" % EXTENT_PAGES)
+_MAPPED_RUNS = pattern(rb"\x06+")
 
 
 @functools.cache

@@ -3,27 +3,28 @@
 from __future__ import annotations
 
 import gc
-import signal
+import os
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Start the kernel; what a sandbox kernel has no use for is kept from being imported."""
-    if not sys.flags.safe_path and sys.path[0] in ("", str(Path.cwd())):
+    if not sys.flags.safe_path and sys.path[0] in ("", os.getcwd()):  # noqa: PTH109
         # Started without -P, by a kernelspec of somebody's own. The notebook's folder can be the
         # workspace, or be in one: what a cell left there must not be imported here.
         del sys.path[0]
     # Nothing that is imported is garbage: looking for it takes a tenth of the start. The kernel
     # turns it on when its session is there.
     gc.disable()
+    from wasm_kernel.notebook import kept
+
+    has_them = kept.install()
+
+    import signal
+
     # The kernel takes it when it listens; until then it would end the process.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-
-    from wasm_kernel.notebook import imports
-
-    has_them = imports.install()
 
     from wasm_kernel.notebook.arguments import parse, set_up_logging
 
@@ -53,7 +54,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
     # The session's modules are imported on a thread; the front end must not wait behind that.
     sys.setswitchinterval(0.001)
-    KernelProcess(WasmKernel, channels, None if has_them else imports.write_beside).run()
+    KernelProcess(WasmKernel, channels, None if has_them else _keep_imports).run()
+
+
+def _keep_imports() -> None:
+    from wasm_kernel.notebook import imports
+
+    imports.write_beside()
 
 
 if __name__ == "__main__":

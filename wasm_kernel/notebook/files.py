@@ -11,14 +11,13 @@ import io
 import itertools
 import stat
 import time
-from html import escape
 from pathlib import Path
 from typing import Any, Literal
 
 from wasm_kernel.core.errors import WorkspaceError
 from wasm_kernel.core.units import format_bytes
 from wasm_kernel.host.workspace import PRIVATE_FOLDER, Workspace
-from wasm_kernel.notebook.render import clean_name
+from wasm_kernel.notebook.render import clean_name, escape
 from wasm_kernel.notebook.sanitize import sanitize, sanitize_text
 from wasm_kernel.notebook.sanitize.names import NO_MATH
 

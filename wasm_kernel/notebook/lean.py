@@ -13,11 +13,16 @@ import contextlib
 import importlib.util
 import logging
 import sys
-import threading
 from collections.abc import Iterator
 from datetime import datetime, tzinfo
 from types import ModuleType
 from typing import Any
+
+from wasm_kernel.notebook.late import defer
+
+_DATE_PARSERS = ("_strptime_datetime", "_strptime_datetime_datetime")
+"""What ``datetime.strptime`` asks for, before Python 3.14 and since."""
+_THE_DATE = "2000-01-01", "%Y-%m-%d"
 
 
 def import_jupyter() -> None:
@@ -34,6 +39,8 @@ def import_jupyter() -> None:
             "tornado.log": _module(**_tornado_loggers()),
             "dateutil.parser": _module(isoparse=datetime.fromisoformat),
             "dateutil.tz": _module(tzlocal=_local_zone),
+            # One of them parses a date to have this imported, with the names of the months.
+            "_strptime": _module(**dict.fromkeys(_DATE_PARSERS, _parse_date)),
         }
     ):
         import ipykernel.kernelbase  # noqa: F401
@@ -70,6 +77,16 @@ def _configure_logging(config: dict[str, Any]) -> None:
     logging.config.dictConfig(config)
 
 
+def _parse_date(cls: type[datetime], text: str, form: str) -> datetime:
+    """What ``datetime.strptime`` calls from now on: Python keeps what it finds at first."""
+    if (text, form) == _THE_DATE:
+        return cls(2000, 1, 1)
+    import _strptime  # type: ignore[import-not-found]
+
+    parse = next(found for name in _DATE_PARSERS if (found := getattr(_strptime, name, None)))
+    return parse(cls, text, form)  # type: ignore[no-any-return]
+
+
 def _local_zone() -> tzinfo | None:
     return datetime.now().astimezone().tzinfo
 
@@ -85,28 +102,5 @@ def defer_package(name: str) -> None:
     if spec is None or spec.loader is None:
         return
     package = importlib.util.module_from_spec(spec)
-    vars(package)["__getattr__"] = _FrontDoor(package)
+    defer(package, spec.loader.exec_module)
     sys.modules[name] = package
-
-
-class _FrontDoor:
-    """A package's ``__getattr__``: runs its ``__init__`` once, for whichever thread is first."""
-
-    def __init__(self, package: ModuleType) -> None:
-        self._package = package
-        self._lock = threading.RLock()
-        self._is_open = False
-
-    def __call__(self, name: str) -> Any:
-        with self._lock:
-            if not self._is_open:
-                self._is_open = True
-                spec = self._package.__spec__
-                assert spec is not None and spec.loader is not None
-                spec.loader.exec_module(self._package)
-                if vars(self._package).get("__getattr__") is self:
-                    del vars(self._package)["__getattr__"]
-                return getattr(self._package, name)
-        if name in vars(self._package):  # another thread was waiting for it
-            return vars(self._package)[name]
-        raise AttributeError(f"module {self._package.__name__!r} has no attribute {name!r}")

@@ -6,12 +6,12 @@ inside ends in plain text.
 
 from __future__ import annotations
 
-import html as entities
 import json
 import re
 from typing import Any, Literal
 
 from wasm_kernel.core.data import dataclass, field
+from wasm_kernel.core.patterns import pattern
 from wasm_kernel.notebook.sanitize import texts
 from wasm_kernel.notebook.sanitize.images import RASTER_READERS
 from wasm_kernel.notebook.sanitize.refusal import Refused
@@ -32,9 +32,9 @@ NOTES_MAX = 8
 SIDE_MAX = 10_000
 """Pixels that metadata may ask for."""
 
-_UNSEEN = re.compile(r"<(script|style)\b.*?(?:</\1\s*>|\Z)", re.IGNORECASE | re.DOTALL)
-_TAG = re.compile(r"<[^<>]*>")
-_BLANK_LINES = re.compile(r"\n[ \t]*(?:\n[ \t]*)+")
+_UNSEEN = pattern(r"<(script|style)\b.*?(?:</\1\s*>|\Z)", re.IGNORECASE | re.DOTALL)
+_TAG = pattern(r"<[^<>]*>")
+_BLANK_LINES = pattern(r"\n[ \t]*(?:\n[ \t]*)+")
 
 
 @dataclass(frozen=True)
@@ -139,6 +139,8 @@ class _Bundle:
             if isinstance(value, str):
                 text = value[: min(self._limit, TEXT_MAX)]
                 if mime != "text/latex":
+                    import html as entities
+
                     text = entities.unescape(_TAG.sub("", _UNSEEN.sub("", text)))
                 return sanitize_text(_BLANK_LINES.sub("\n\n", text).strip())
         return ""

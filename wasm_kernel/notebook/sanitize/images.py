@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import base64
 import binascii
-import re
 import struct
 from collections.abc import Callable, Iterator
 from typing import Any
 
 from wasm_kernel.core.data import dataclass
+from wasm_kernel.core.patterns import pattern
 from wasm_kernel.notebook.sanitize.refusal import Refused
 from wasm_kernel.notebook.sanitize.texts import too_large
 
@@ -23,7 +23,7 @@ GIF_PIXELS_MAX = 500_000_000
 """All frames of an animation together."""
 
 Size = tuple[int, int]
-_WHITESPACE = re.compile(r"[ \t\r\n]+")
+_WHITESPACE = pattern(r"[ \t\r\n]+")
 # Frame headers of JPEG; C4, C8 and CC in that range are tables.
 _JPEG_FRAMES = frozenset(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}
 _JPEG_BARE = frozenset(range(0xD0, 0xD9)) | {0x01}

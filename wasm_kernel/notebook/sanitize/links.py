@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import re
 
+from wasm_kernel.core.patterns import pattern
+
 LINKS_MAX = 10_000
 """Links of one text: a page that lays out more stops for seconds."""
 
@@ -17,12 +19,12 @@ _SLASH = "\u2215"
 
 # Colours may stand anywhere: the page looks for addresses when it has taken them out.
 _COLOURS = r"(?:\x1b\[[0-9;:]{0,64}m)*"
-_MARK = re.compile(
+_MARK = pattern(
     rf"{_COLOURS.join('://')}|(?P<name>www(?={_COLOURS}\.)|data(?={_COLOURS}:)){_COLOURS}.",
     re.IGNORECASE,
 )
 # As links these would be scripts with the rights of the page, wherever a browser runs them.
-_SCRIPT = re.compile(
+_SCRIPT = pattern(
     "|".join(_COLOURS.join([*name, "(?=:)"]) for name in ("javascript", "vbscript")), re.IGNORECASE
 )
 _PLAIN_MARKS = ("://", "www.", "data:")

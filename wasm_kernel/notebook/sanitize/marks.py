@@ -8,10 +8,12 @@ from __future__ import annotations
 import re
 import unicodedata
 
+from wasm_kernel.core.patterns import pattern
+
 MARKS_MAX = 30
 _KINDS = frozenset({"Mn", "Me", "Mc", "Cf"})
 # No mark is a letter, a digit or a blank; what else is found here is looked at one by one.
-_RUN = re.compile(rf"[^\w\s\x00-\x7f]{{{MARKS_MAX + 1},}}")
+_RUN = pattern(rf"[^\w\s\x00-\x7f]{{{MARKS_MAX + 1},}}")
 
 
 def _is_mark(character: str) -> bool:

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import re
 
+from wasm_kernel.core.patterns import pattern
+
 PREFIX = "wk-"
 PANDAS_CLASS = (
     r"(?:dataframe|data|blank|index_name|col_heading|row_heading|col_trim|row_trim"
@@ -19,14 +21,14 @@ NO_MATH = "mathjax_ignore tex2jax_ignore"
 """Classes of an element in which no page looks for formulas."""
 
 IDENTIFIER = r"-?[A-Za-z_][A-Za-z0-9_-]{0,100}"
-_KEPT = re.compile(PANDAS_CLASS)
+_KEPT = pattern(PANDAS_CLASS)
 # Dropped rather than prefixed: style sheets also match parts of class names.
-_IMITATES = re.compile(
+_IMITATES = pattern(
     r"(?:wk-)*(?:jp|jpx|lm|cm|p|bp[0-9]|mjx|ansi)[-_]|(?:wk-)*(?:jupyter|codemirror|mathjax|output_"
     r"|rendered|widget|vega|plotly|mermaid|leaflet)",
     re.IGNORECASE,
 )
-_IDENTIFIER = re.compile(IDENTIFIER)
+_IDENTIFIER = pattern(IDENTIFIER)
 
 
 def safe_class(name: str) -> str | None:

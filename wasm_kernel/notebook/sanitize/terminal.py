@@ -5,8 +5,7 @@ Streams come in pieces, so a sequence may begin in one piece and end in the next
 
 from __future__ import annotations
 
-import re
-
+from wasm_kernel.core.patterns import pattern
 from wasm_kernel.notebook.sanitize.links import Links, few_paths
 from wasm_kernel.notebook.sanitize.marks import Marks
 from wasm_kernel.notebook.sanitize.turns import Turns
@@ -29,23 +28,23 @@ BIDI = "\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"
 """Direction marks, embeddings, overrides and isolates, for a character class."""
 
 _C0 = r"\x00-\x07\x0b\x0c\x0e-\x1a\x1c-\x1f\x7f"
-_SPECIAL = re.compile(rf"[{_C0}\x1b\x80-\x9f{BIDI}\ud800-\udfff]")
+_SPECIAL = pattern(rf"[{_C0}\x1b\x80-\x9f{BIDI}\ud800-\udfff]")
 _SPECIAL_BYTES = bytes({*range(32), 127} - {8, 9, 10, 13})
-_SGR = re.compile(r"\x1b\[[0-9;:]{0,64}m")
-_SEQUENCE = re.compile(
+_SGR = pattern(r"\x1b\[[0-9;:]{0,64}m")
+_SEQUENCE = pattern(
     r"(?P<sgr>\x1b\[[0-9;:]{0,64}m)"
     r"|(?P<string>\x1b[P\]X^_]|[\x90\x98\x9d\x9e\x9f])"
     r"|(?:\x1b\[|\x9b)[0-?]{0,256}[ -/]{0,8}[@-~]"
     r"|\x1b[ -/]{0,8}[0-OQ-WYZ\\`-~]"
     rf"|(?P<surrogate>[\ud800-\udfff])|[{_C0}\x1b\x80-\x9f{BIDI}]"
 )
-_UNFINISHED = re.compile(r"(?:\x1b\[|\x9b)[0-?]{0,256}[ -/]{0,8}\Z|\x1b[ -/]{0,8}\Z")
+_UNFINISHED = pattern(r"(?:\x1b\[|\x9b)[0-?]{0,256}[ -/]{0,8}\Z|\x1b[ -/]{0,8}\Z")
 # A command string ends at ST or BEL, is cancelled by CAN, SUB or another escape, and here also ends
 # with its line: a stray introducer must not swallow the rest of a cell's output.
-_STRING_END = re.compile(r"[\x07\x18\x1a\x9c]|\x1b\\|(?=\x1b[^\\])|(?=\n)")
+_STRING_END = pattern(r"[\x07\x18\x1a\x9c]|\x1b\\|(?=\x1b[^\\])|(?=\n)")
 # Line ends to some readers only; here to all of them.
-_SEPARATORS = re.compile("[\u2028\u2029]")
-_MANY_BACKSPACES = re.compile(r"\x08")
+_SEPARATORS = pattern("[\u2028\u2029]")
+_MANY_BACKSPACES = pattern(r"\x08")
 
 
 class TextSanitizer:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import re
-
+from wasm_kernel.core.patterns import pattern
 from wasm_kernel.core.units import format_bytes
 
 INTERACTIVE_LEFT_OUT = (
@@ -22,7 +21,7 @@ MATH_COMMANDS_OFF = "Some LaTeX commands were switched off."
 TEXT_CUT = "The text was cut because it is too large."
 NOTHING_LEFT = "This output has no form that is safe to show."
 FAILED = "This output could not be checked, so only its text is shown."
-_PLAIN_TYPE = re.compile(r"[a-z0-9][a-z0-9.+-]{0,60}/[a-z0-9][a-z0-9.+-]{0,60}")
+_PLAIN_TYPE = pattern(r"[a-z0-9][a-z0-9.+-]{0,60}/[a-z0-9][a-z0-9.+-]{0,60}")
 _TYPES_NAMED = 3
 
 

@@ -5,17 +5,17 @@ Each treatment is imported when it is first needed: a kernel starts with none of
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from typing import Any
 
 from wasm_kernel.core.data import dataclass, field
+from wasm_kernel.core.patterns import pattern
 from wasm_kernel.notebook.sanitize.images import RASTER_READERS, raster_image
 from wasm_kernel.notebook.sanitize.refusal import Refused
 
 HTML = "text/html"
 _PLOTLY = "application/vnd.plotly.v1+json"
-_VEGA = re.compile(r"application/vnd\.vega(?:lite)?\.v[1-9][0-9]?(?:\.[0-9]{1,2}){0,2}\+json")
+_VEGA = pattern(r"application/vnd\.vega(?:lite)?\.v[1-9][0-9]?(?:\.[0-9]{1,2}){0,2}\+json")
 
 
 @dataclass(frozen=True)

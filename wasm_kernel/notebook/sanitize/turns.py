@@ -5,7 +5,7 @@ Where a text has too many, the letters that are written from right to left are n
 
 from __future__ import annotations
 
-import re
+from wasm_kernel.core.patterns import pattern
 
 TURNS_MAX = 20_000
 """Turns of one text: a second's work."""
@@ -14,11 +14,9 @@ WORK_MAX = 16_000_000
 
 # What Unicode sets aside for such writing, its digits included.
 _RIGHT = "\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufeff\U00010800-\U00010fff\U0001e800-\U0001efff"
-_LETTER = re.compile(f"[{_RIGHT}]")
-_TURN = re.compile(rf"[{_RIGHT}][^\w{_RIGHT}]*+(?![{_RIGHT}])\w")
-_BLOCK = re.compile(
-    r"(</?(?:blockquote|caption|dd|div|dt|h[1-6]|li|p|pre|table|td|th|tr)\b[^<>]*>)"
-)
+_LETTER = pattern(f"[{_RIGHT}]")
+_TURN = pattern(rf"[{_RIGHT}][^\w{_RIGHT}]*+(?![{_RIGHT}])\w")
+_BLOCK = pattern(r"(</?(?:blockquote|caption|dd|div|dt|h[1-6]|li|p|pre|table|td|th|tr)\b[^<>]*>)")
 
 
 class Turns:
