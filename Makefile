@@ -27,10 +27,11 @@ $(STAMP): pyproject.toml constraints.txt
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@echo "installing wasm-kernel into $(VENV) (a minute or two, once) ..."
 	@$(PIP_INSTALL) --editable '.[test,lab,data]'
-	@$(BIN)/python -m compileall -q wasm_kernel
 	@touch $@
 
+# Compiled here as well: where PYTHONDONTWRITEBYTECODE is set, every start would do it again.
 setup: $(STAMP)
+	@$(BIN)/python -m compileall -q wasm_kernel
 	@$(BIN)/wasm-kernel setup
 
 run: setup
