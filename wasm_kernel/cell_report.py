@@ -5,7 +5,9 @@ Knows what was kept and what was taken back, and does neither.
 
 from __future__ import annotations
 
-from wasm_kernel.core import texts
+from typing import Any
+
+from wasm_kernel.core import guidance, texts
 from wasm_kernel.core.data import dataclass
 from wasm_kernel.core.models import (
     CellError,
@@ -62,7 +64,11 @@ class CellReport:
             "exit": reply.get("exit") is True,
             "not_restorable": sorted(set(journal.unrestorable)),
         }
-        return self._with_streams(result)
+        found = None
+        if result.error is not None and "failed" not in reply:
+            told = reply["error"].get("advice")
+            found = guidance.error_guidance(result.limit, result.error, told, self.policy)
+        return self._completed(result, found)
 
     def rolled_back(
         self, lost: list[str], memory_bytes: int, execution_count: int
@@ -72,15 +78,18 @@ class CellReport:
         result.rolled_back = True
         result.limit = self._limit()
         result.exit_code = 130 if result.limit is Limit.INTERRUPTED else 1
-        name, sentence = self._ending(result.limit)
+        name, ending = self._ending(result.limit)
         if result.limit is Limit.MEMORY and is_full(memory_bytes, self.policy):
-            sentence = texts.memory_full(self.policy)
-        sentence += "; the cell was rolled back: variables and files are as before it"
+            ending = texts.memory_full(self.policy)
+        sentence = f"{ending}; the cell was rolled back: variables and files are as before it"
         if lost:
             sentence += f" (except {', '.join(lost)}: too large to be kept, or changed since)"
         self._fail(result, name, sentence)
         result.metadata = {"exit": False, "not_restorable": lost}
-        return self._with_streams(result)
+        found = None
+        if isinstance(ending, texts.Advice):
+            found = guidance.limit_guidance(result.limit, ending, self.policy)
+        return self._completed(result, found)
 
     def _result(self, memory_bytes: int, execution_count: int) -> SandboxResult:
         return SandboxResult.model_construct(
@@ -96,8 +105,14 @@ class CellReport:
             stderr_bytes=self.outputs.stderr.written,
         )
 
-    def _with_streams(self, result: SandboxResult) -> SandboxResult:
-        """Add what was printed; the sentence of a limit is part of it by now."""
+    def _completed(self, result: SandboxResult, found: dict[str, Any] | None) -> SandboxResult:
+        """Add what follows from the rest, and the streams, with the limit's sentence."""
+        consumed = result.fuel_consumed or 0
+        result.metadata["fuel_analysis"] = guidance.fuel_analysis(
+            consumed, result.limit, self.policy
+        )
+        if found is not None:
+            result.metadata["error_guidance"] = found
         stdout, stderr = self.outputs.stdout, self.outputs.stderr
         result.stdout, result.stderr = stdout.finish(), stderr.finish()
         result.stdout_truncated, result.stderr_truncated = stdout.truncated, stderr.truncated
@@ -119,12 +134,15 @@ class CellReport:
             return Limit.MEMORY if is_full(answer.memory_bytes, self.policy) else Limit.NONE
         return limit_of(answer.outcome, answer.memory_bytes, self.policy)
 
-    def _ending(self, limit: Limit) -> tuple[str, str]:
+    def _ending(self, limit: Limit) -> tuple[str, texts.Advice | str]:
+        """The name of what ended a cell, and what to say of it: advice where there is some."""
         answer = self.answer
         if limit is Limit.FUEL and (self.fuel.is_showing or self.fuel.shell_left == 0):
             return texts.LIMIT_NAMES[limit], texts.SHELL_OUT_OF_FUEL
-        if limit is not Limit.NONE:
+        if limit is Limit.INTERRUPTED:
             return texts.LIMIT_NAMES[limit], texts.limit_sentence(limit, self.policy)
+        if limit is not Limit.NONE:
+            return texts.LIMIT_NAMES[limit], texts.limit_advice(limit, self.policy)
         if answer.failure is not None:
             return "SandboxError", f"the host failed while it served the cell: {answer.failure!r}"
         if isinstance(answer.outcome, Exited):

@@ -220,7 +220,7 @@ def test_a_full_memory_says_so_and_a_way_out(make_session: MakeSession, cell: Ru
     ran = cell(session, "del kept")
     assert ran.result.limit is Limit.MEMORY and ran.result.rolled_back
     assert ran.error.value == (
-        "the memory of the session is full (200 MB), and no cell can run in it: undo the cell that "
+        "the memory of the session is full (200 MB), and no cell can run in it; undo the cell that "
         "filled it, or raise memory_bytes; the cell was rolled back: variables and files are as "
         "before it"
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from wasm_kernel.core.data import dataclass
 from wasm_kernel.core.models import ExecutionPolicy, Limit, SandboxResult
 from wasm_kernel.core.units import format_bytes, format_count, format_seconds
 
@@ -19,37 +20,53 @@ LIMIT_NAMES: dict[Limit, str] = {
 }
 
 
-def limit_sentence(limit: Limit, policy: ExecutionPolicy) -> str:
-    """What happened, and how to raise the limit."""
+@dataclass(frozen=True)
+class Advice:
+    """What happened, and what to do about it."""
+
+    happened: str
+    do: str
+
+    def __str__(self) -> str:
+        return f"{self.happened}; {self.do}"
+
+
+def limit_advice(limit: Limit, policy: ExecutionPolicy) -> Advice:
+    """What happened at a limit, and how to raise it."""
     if limit is Limit.FUEL:
-        return (
-            f"the code used all of its fuel ({format_count(policy.fuel_budget)} instructions); "
-            "raise fuel_budget if it needs more"
+        return Advice(
+            f"the code used all of its fuel ({format_count(policy.fuel_budget)} instructions)",
+            "raise fuel_budget if it needs more",
         )
     if limit is Limit.TIME:
         seconds = format_seconds(policy.timeout_seconds or 0)
-        return f"the code ran longer than {seconds} and timed out; raise timeout_seconds"
+        return Advice(f"the code ran longer than {seconds} and timed out", "raise timeout_seconds")
     if limit is Limit.MEMORY:
-        return (
-            f"the code needed more than its memory ({format_bytes(policy.memory_bytes)}); "
-            "raise memory_bytes"
+        return Advice(
+            f"the code needed more than its memory ({format_bytes(policy.memory_bytes)})",
+            "raise memory_bytes",
         )
     if limit is Limit.STACK:
-        return (
-            "the code recursed too deeply; the stack of the sandbox cannot be raised: "
-            "use a loop, or fewer levels"
+        return Advice(
+            "the code recursed too deeply",
+            "the stack of the sandbox cannot be raised: use a loop, or fewer levels",
         )
     if limit is Limit.WORKSPACE:
-        return (
+        return Advice(
             f"the workspace may hold {format_bytes(policy.workspace_max_bytes)} in "
-            f"{policy.workspace_max_files:,} files; "
-            "raise workspace_max_bytes or workspace_max_files"
+            f"{policy.workspace_max_files:,} files",
+            "raise workspace_max_bytes or workspace_max_files",
         )
-    if limit is Limit.OUTPUT:
-        return "the code wrote more than is kept; raise stdout_max_bytes or stderr_max_bytes"
+    return Advice("the code wrote more than is kept", "raise stdout_max_bytes or stderr_max_bytes")
+
+
+def limit_sentence(limit: Limit, policy: ExecutionPolicy) -> str:
+    """The same in one sentence; what no limit ended needs no advice."""
     if limit is Limit.INTERRUPTED:
         return "the code was interrupted"
-    return "the code ended by itself"
+    if limit is Limit.NONE:
+        return "the code ended by itself"
+    return str(limit_advice(limit, policy))
 
 
 def fuel_used(result: SandboxResult) -> str:
@@ -62,9 +79,9 @@ def fuel_used(result: SandboxResult) -> str:
     return f"at least {known}" if result.limit in (Limit.TIME, Limit.INTERRUPTED) else known
 
 
-SHELL_OUT_OF_FUEL = (
-    "showing the result or the traceback took more fuel than a cell has for that; "
-    "show less of it (for instance a slice, or str(error))"
+SHELL_OUT_OF_FUEL = Advice(
+    "showing the result or the traceback took more fuel than a cell has for that",
+    "show less of it (for instance a slice, or str(error))",
 )
 ABORTED = "the interpreter aborted inside the sandbox"
 LOST = "the session is lost: start a new one, or resume a saved one"
@@ -75,11 +92,12 @@ NO_ANSWER = (
 )
 
 
-def memory_full(policy: ExecutionPolicy) -> str:
+def memory_full(policy: ExecutionPolicy) -> Advice:
     """Earlier cells filled the memory, so that a cell cannot even be read."""
-    return (
+    return Advice(
         f"the memory of the session is full ({format_bytes(policy.memory_bytes)}), and no cell can "
-        "run in it: undo the cell that filled it, or raise memory_bytes"
+        "run in it",
+        "undo the cell that filled it, or raise memory_bytes",
     )
 
 

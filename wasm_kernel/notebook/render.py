@@ -12,6 +12,7 @@ from typing import Any
 from urllib.parse import quote
 
 from wasm_kernel.core.data import dataclass
+from wasm_kernel.core.guidance import raised
 from wasm_kernel.core.models import ExecutionPolicy, FileChange, Limit, SandboxResult
 from wasm_kernel.core.texts import fuel_used
 from wasm_kernel.core.units import (
@@ -139,24 +140,12 @@ def is_problem(result: SandboxResult) -> bool:
     return result.rolled_back or result.limit is not Limit.NONE
 
 
-@dataclass(frozen=True)
-class _Raise:
-    """How a limit that ended a cell is raised: which field, how far, and how that is written."""
-
-    field: str
-    factor: int
-    written: Callable[[float], str]
-
-
-_RAISES: dict[Limit, tuple[_Raise, ...]] = {
-    Limit.FUEL: (_Raise("fuel_budget", 5, write_fuel),),
-    Limit.TIME: (_Raise("timeout_seconds", 5, write_seconds),),
-    Limit.MEMORY: (_Raise("memory_bytes", 2, write_bytes),),
-    # Which of the two was full, the result does not say.
-    Limit.WORKSPACE: (
-        _Raise("workspace_max_bytes", 2, write_bytes),
-        _Raise("workspace_max_files", 2, str),
-    ),
+_WRITTEN: dict[str, Callable[[float], str]] = {
+    "fuel_budget": write_fuel,
+    "timeout_seconds": write_seconds,
+    "memory_bytes": write_bytes,
+    "workspace_max_bytes": write_bytes,
+    "workspace_max_files": str,
 }
 KERNEL_ADVICE: dict[Limit, str] = {
     Limit.FUEL: "%policy fuel_budget={}",
@@ -182,25 +171,12 @@ def advice(
     commands: dict[Limit, str], limit: Limit, policy: ExecutionPolicy, ceiling: ExecutionPolicy
 ) -> str | None:
     """The command that gives more of what ran out; None where the ceiling has no more."""
-    raises = _RAISES.get(limit)
-    if raises is None or limit not in commands:
+    if limit not in commands:
         return None
-    now = [getattr(policy, how.field) for how in raises]
-    if None in now:
+    more = raised(limit, policy, ceiling)
+    if not more:
         return None
-    more = [
-        _more(how, present, getattr(ceiling, how.field))
-        for how, present in zip(raises, now, strict=True)
-    ]
-    if more == now:
-        return None
-    written = [how.written(number) for how, number in zip(raises, more, strict=True)]
-    return commands[limit].format(*written)
-
-
-def _more(how: _Raise, present: float, most: float | None) -> float:
-    more = present * how.factor
-    return more if most is None else max(present, min(more, most))
+    return commands[limit].format(*(_WRITTEN[name](value) for name, value in more.items()))
 
 
 def as_metadata(result: SandboxResult, policy: ExecutionPolicy) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import Any, Literal
 
-from wasm_kernel.core import texts
+from wasm_kernel.core import guidance, texts
 from wasm_kernel.core.errors import SandboxExecutionError, WorkspaceError
 from wasm_kernel.core.events import OnEvent, StreamEvent
 from wasm_kernel.core.models import (
@@ -216,7 +216,7 @@ class Run:
             stdout_truncated=self.stdout.truncated,
             stderr_truncated=self.stderr.truncated,
             error=error,
-            metadata=self._metadata(exit_code, limit),
+            metadata=self._metadata(exit_code, limit, error),
         )
         changes = file_changes(self.journal.changes())
         name_files(result, [change for change in changes if change.path != USER_CODE])
@@ -232,9 +232,13 @@ class Run:
             return f"SandboxError: {texts.NO_END}"
         return None
 
-    def _metadata(self, exit_code: int, limit: Limit) -> dict[str, Any]:
+    def _metadata(self, exit_code: int, limit: Limit, error: CellError | None) -> dict[str, Any]:
         """Plain facts under the names that tools around sandboxes look for."""
         trapped = isinstance(self.outcome, Trapped)
+        found = None
+        if exit_code or limit is not Limit.NONE:
+            told = self.reply.get("advice") if self.reply is not None else None
+            found = guidance.error_guidance(limit, error, told, self.policy)
         return {
             "runtime": RuntimeType.PYTHON.value,
             "exit_code": exit_code,
@@ -243,6 +247,8 @@ class Run:
             "stdout_truncated": self.stdout.truncated,
             "stderr_truncated": self.stderr.truncated,
             **({"trap_reason": _TRAP_REASONS.get(limit, "trap")} if trapped else {}),
+            "fuel_analysis": guidance.fuel_analysis(self.fuel.user_consumed, limit, self.policy),
+            **({"error_guidance": found} if found else {}),
         }
 
     def _ending(self, limit: Limit) -> tuple[int, CellError | None]:

@@ -9,7 +9,7 @@ import types
 
 from wasm_guest import environment
 from wasm_guest.packages import distribution_of, how_to_add, why_never
-from wasm_guest.refusals import NETWORK
+from wasm_guest.refusals import NETWORK, PROCESSES
 
 _WIDGETS = ("anywidget", "bqplot", "comm", "ipyleaflet", "ipympl", "ipywidgets", "qgrid")
 # As Pillow says it, and Matplotlib with it, where a codec was not built in.
@@ -32,6 +32,7 @@ _PYTHON = f"{sys.version_info.major}.{sys.version_info.minor}"
 _TAILS_MAX = 6
 # numpy.loadtxt, what reads an archive, and IPython.display.Image leave the name to the text.
 _NO_SUCH_FILE = re.compile(r"No such file or directory: '(?P<quoted>.+)'|(?P<found>.+) not found\.")
+_REFUSED = {NETWORK: "NoNetwork", PROCESSES: "NoProcess"}
 _OWN = os.path.dirname(__file__)
 _BETWEEN = tuple(f"{_OWN}/{name}.py" for name in ("float_errors", "wide_integers", "wide_methods"))
 _PANDAS_NEEDS = re.compile(r"`Import (\w+)` failed")
@@ -69,21 +70,45 @@ def traceback_of(frames):
 
 
 def note_missing(error, *, in_notebook):
-    """Tell whoever reads the traceback how a package, or a file, gets here."""
-    if getattr(error, "__notes__", None):
-        return
+    """Tell whoever reads the traceback how a package, or a file, gets here.
+
+    Returns the same for a program: of which kind the error is, and what to do. None where the
+    error says all there is to say.
+    """
+    found = _advice(error, in_notebook)
+    if found is None or getattr(error, "__notes__", None):
+        return found
+    kind, advice = found
+    if kind not in _REFUSED.values():  # these say in their own text what to do
+        error.add_note(advice)
+    return found
+
+
+def _advice(error, in_notebook):
     if isinstance(error, ModuleNotFoundError):
-        note = _about_module(error.name, in_notebook)
+        kind, advice = "MissingPackage", _about_module(error.name, in_notebook)
     elif type(error) is ImportError and (needed := _PANDAS_NEEDS.search(_text_of(error))):
-        note = _about_module(needed[1], in_notebook)
+        kind, advice = "MissingPackage", _about_module(needed[1], in_notebook)
+    elif isinstance(error, OSError) and (refused := _refusal(error)):
+        kind, advice = _REFUSED[refused], refused
     elif type(error) in (KeyError, OSError, ValueError):
-        note = _about_picture(_text_of(error))
-    elif type(error) is FileNotFoundError:
-        note = _about_file(_name_of(error))
+        kind, advice = "MissingCodec", _about_picture(_text_of(error))
+    elif type(error) in (FileNotFoundError, PermissionError):
+        name = _name_of(error)
+        kind = "PathRestriction" if _is_outside(name) else "MissingFile"
+        is_missing = type(error) is FileNotFoundError
+        advice = _about_file(name) if is_missing else _about_permission(name)
+        if advice and not is_missing:
+            kind = "PathRestriction"
     else:
-        note = None
-    if note:
-        error.add_note(note)
+        return None
+    return (kind, advice) if advice else None
+
+
+def _refusal(error):
+    """Which of the sandbox's refusals an error is made of."""
+    text = _text_of(error)
+    return next((sentence for sentence in _REFUSED if sentence in text), None)
 
 
 def _about_module(name, in_notebook):
@@ -145,13 +170,13 @@ def _about_file(name):
     """A notebook's files lie beside it elsewhere; here they are in the folders it was given."""
     if not name:
         return None
-    path = os.path.normpath(os.path.join(os.getcwd(), name))
+    path = _absolute(name)
     if path.startswith("/usr/"):
         if "/datasets/" not in path:
             return None
         return "this data set is not in the sandbox; put its file into the workspace, and read it"
     workspace, data = environment.folders()
-    top = "/" + path.strip("/").partition("/")[0]
+    top = _top(path)
     if top not in ("/", workspace, data) and os.path.isdir(top):
         return None
     if name.startswith(f"{data}/"):
@@ -166,3 +191,24 @@ def _about_file(name):
         f"the sandbox sees the workspace ({workspace}) and the data folder ({data}), and nothing "
         "else of your computer: a file must be there to be read"
     )
+
+
+def _about_permission(name):
+    """All that is not the workspace can be read at most."""
+    workspace, _ = environment.folders()
+    if not name or _top(_absolute(name)) in (workspace, "/tmp"):
+        return None
+    return f"files can be written in the workspace ({workspace}) and in /tmp, and nowhere else"
+
+
+def _is_outside(name):
+    """Whether a path leads out of every folder that the sandbox has."""
+    return bool(name) and _top(_absolute(name)) not in (*environment.folders(), "/tmp", "/usr")
+
+
+def _absolute(name):
+    return os.path.normpath(os.path.join(os.getcwd(), name))
+
+
+def _top(path):
+    return "/" + path.strip("/").partition("/")[0]

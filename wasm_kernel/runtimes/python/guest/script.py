@@ -7,6 +7,7 @@ import sys
 import types
 
 from wasm_guest import door, ending, environment, missing, streams
+from wasm_guest.error_numbers import as_on_linux
 
 _VALUE_MAX = 2_000
 _THINGS_MAX = 2_000_000
@@ -37,7 +38,7 @@ def run(request):
     # Source lines for tracebacks and inspect, without reading the file again.
     linecache.cache[name] = (len(code), None, code.splitlines(True), name)
     door.user_code(True)
-    exit_code, error, value = _run(code, name, main)
+    exit_code, error = _run(code, name, main)
     streams.flush()
     door.user_code(False)
     del main
@@ -49,32 +50,33 @@ def run(request):
     if error is None:
         # What most runs come to, without the encoder.
         return b'{"exit_code":%d,"error":null,"value":""}' % exit_code
-    return {"exit_code": exit_code, "error": error, "value": value}
+    return {"exit_code": exit_code, **error}
 
 
 def _run(code, name, main):
     try:
         exec(compile(code, name, "exec", dont_inherit=True), main.__dict__)
-        return _finish(0), None, ""
+        return _finish(0), None
     except SystemExit as stop:
-        return _finish(_exit_code(stop.code)), None, ""
+        return _finish(_exit_code(stop.code)), None
     except BaseException as error:
         trace = error.__traceback__
         while trace is not None and trace.tb_frame.f_code.co_filename != name:
             trace = trace.tb_next
         trace = missing.traceback_of(missing.frames_to_read(trace))
         error.__traceback__ = trace
-        missing.note_missing(error, in_notebook=False)
+        advice = missing.note_missing(error, in_notebook=False)
         try:
             sys.excepthook(type(error), error, trace)
         except BaseException:
             sys.__excepthook__(type(error), error, trace)
-        return _finish(1), type(error).__name__, _text(error)
+        told = {"error": type(error).__name__, "value": _text(error), "advice": advice}
+        return _finish(1), told
 
 
 def _text(error):
     try:
-        return str(error)[:_VALUE_MAX]
+        return as_on_linux(str(error)[:_VALUE_MAX])
     except BaseException:
         return ""
 

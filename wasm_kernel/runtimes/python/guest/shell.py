@@ -108,7 +108,7 @@ class ZMQInteractiveShell(InteractiveShell):
     kernel = types.SimpleNamespace(implementation="wasm_kernel")
 
     exit_requested = failed_to_show = False
-    last_error = None
+    last_error = last_advice = None
 
     def init_hooks(self):
         super().init_hooks()
@@ -132,10 +132,13 @@ class ZMQInteractiveShell(InteractiveShell):
         if name == _INCOMPLETE:
             name = "SyntaxError"
             lines = [line.replace(_INCOMPLETE, name) for line in lines]
+        # An error of syntax is shown without being looked at: it has none.
+        advice, self.last_advice = self.last_advice, None
         self.last_error = {
             "name": name,
             "value": as_on_linux(_safe_text(evalue, self.compile)),
             "traceback": lines,
+            "advice": advice,
         }
         outputs.send_error(self.last_error)
 
@@ -153,7 +156,7 @@ class ZMQInteractiveShell(InteractiveShell):
 
     def showtraceback(self, *args, **kwargs):
         door.user_code(False)
-        missing.note_missing(sys.exc_info()[1], in_notebook=True)
+        self.last_advice = missing.note_missing(sys.exc_info()[1], in_notebook=True)
         try:
             super().showtraceback(*args, **kwargs)
         except StdinNotImplementedError:
