@@ -14,6 +14,7 @@ import wasm_kernel
 ROOT = Path(wasm_kernel.__file__).parent
 GUEST = ROOT / "runtimes" / "python" / "guest"
 COMMAND_LINE = ("cli", "doctor", "terminal")
+SESSIONS = ("session", "session_files")
 SOURCES = sorted(path for path in ROOT.rglob("*.py") if GUEST not in path.parents)
 
 
@@ -93,6 +94,7 @@ def test_core_imports_no_other_layer_but_for_the_factory() -> None:
         "timeline",
         "cell_report",
         "session",
+        "session_files",
         "notebook",
         *COMMAND_LINE,
     )
@@ -110,16 +112,17 @@ def test_core_imports_no_other_layer_but_for_the_factory() -> None:
     [
         (
             "host",
-            ("runtimes", "idle", "timeline", "cell_report", "session", "notebook", *COMMAND_LINE),
+            ("runtimes", "idle", "timeline", "cell_report", *SESSIONS, "notebook", *COMMAND_LINE),
         ),
-        ("runtimes", ("idle", "timeline", "cell_report", "session", "notebook", *COMMAND_LINE)),
+        ("runtimes", ("idle", "timeline", "cell_report", *SESSIONS, "notebook", *COMMAND_LINE)),
         (
             "idle",
             ("host", "runtimes", "timeline", "cell_report", "session", "notebook", *COMMAND_LINE),
         ),
         ("timeline", ("runtimes", "cell_report", "session", "notebook", *COMMAND_LINE)),
         ("cell_report", ("timeline", "session", "notebook", *COMMAND_LINE)),
-        ("session", ("notebook", *COMMAND_LINE)),
+        ("session", ("session_files", "notebook", *COMMAND_LINE)),
+        ("session_files", ("runtimes", "session", "notebook", *COMMAND_LINE)),
         ("notebook", COMMAND_LINE),
     ],
 )

@@ -40,6 +40,15 @@ if TYPE_CHECKING:
     from wasm_kernel.core.policies import DEFAULT_POLICY, NOTEBOOK_POLICY, load_policy
     from wasm_kernel.runtimes.python import PythonSandbox
     from wasm_kernel.session import Session
+    from wasm_kernel.session_files import (
+        PruneResult,
+        delete_session_path,
+        delete_session_workspace,
+        list_session_files,
+        prune_sessions,
+        read_session_file,
+        write_session_file,
+    )
 
 __version__ = "0.1.0"
 
@@ -57,6 +66,7 @@ __all__ = [
     "InvalidRuntimeError",
     "Limit",
     "PolicyValidationError",
+    "PruneResult",
     "PythonSandbox",
     "RuntimeNotReadyError",
     "RuntimeType",
@@ -71,7 +81,13 @@ __all__ = [
     "WorkspaceError",
     "configure_logging",
     "create_sandbox",
+    "delete_session_path",
+    "delete_session_workspace",
+    "list_session_files",
     "load_policy",
+    "prune_sessions",
+    "read_session_file",
+    "write_session_file",
 ]
 
 _HOMES = {
@@ -89,6 +105,15 @@ _HOMES = {
     "core.policies": ["DEFAULT_POLICY", "NOTEBOOK_POLICY", "load_policy"],
     "runtimes.python.sandbox": ["PythonSandbox"],
     "session": ["Session"],
+    "session_files": [
+        "PruneResult",
+        "delete_session_path",
+        "delete_session_workspace",
+        "list_session_files",
+        "prune_sessions",
+        "read_session_file",
+        "write_session_file",
+    ],
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 

@@ -209,3 +209,70 @@ def test_line_does_not_grow_with_the_files_of_a_guest(stream: io.StringIO) -> No
     assert line["files_created_paths"][0].startswith("00000nnn")
     assert line["files_created_paths"][0].endswith("...[truncated]")
     assert len(stream.getvalue()) < 50_000
+
+
+def test_life_of_a_session_is_told(stream: io.StringIO) -> None:
+    own = SandboxLogger()
+    own.log_session_created("s-1", "/w/s-1")
+    own.log_session_retrieved("s-1", "/w/s-1")
+    own.log_session_metadata_created("s-1", "2026-01-01T00:00:00Z")
+    own.log_session_metadata_updated("s-1", "2026-01-02T00:00:00Z")
+    own.log_session_deleted("s-1")
+    written = lines(stream)
+    assert [line["event"] for line in written] == [
+        "session.created",
+        "session.retrieved",
+        "session.metadata.created",
+        "session.metadata.updated",
+        "session.deleted",
+    ]
+    for line in written:
+        assert line["session_id"] == "s-1" and line["event_type"] == line["event"]
+        assert line["log_message"] == f"sandbox.{line['event']}"
+    assert written[0]["workspace_path"] == written[1]["workspace_path"] == "/w/s-1"
+    assert written[2]["created_at"] == "2026-01-01T00:00:00Z"
+    assert written[3]["updated_at"] == "2026-01-02T00:00:00Z"
+
+
+def test_what_is_done_with_files_is_told(stream: io.StringIO) -> None:
+    own = SandboxLogger()
+    own.log_file_operation("write", "s-1", "a" * 5_000, file_size=7, event="forged")
+    own.log_file_operation(operation="delete", session_id="s-1", path="b", recursive=True)
+    write, delete = lines(stream)
+    assert (write["event"], write["file_size"]) == ("session.file.write", 7)
+    assert write["path"].endswith("...[truncated]") and len(write["path"]) < 200
+    assert (delete["event"], delete["path"]) == ("session.file.delete", "b")
+    assert delete["recursive"] is True
+
+
+def test_pruning_is_told_step_by_step(stream: io.StringIO) -> None:
+    own = SandboxLogger()
+    own.log_prune_started(24.0, "/w", dry_run=False)
+    own.log_prune_candidate("old", 30.0, 24.0)
+    own.log_prune_deleted("old", 30.0, 99)
+    own.log_prune_skipped("odd", "missing_metadata")
+    own.log_prune_error("bad", "it is in use")
+    own.log_prune_completed(1, 1, 1, 99, dry_run=False)
+    written = lines(stream)
+    assert [line["event"].removeprefix("session.prune.") for line in written] == [
+        *("started", "candidate", "deleted", "skipped", "error", "completed")
+    ]
+    levels = [line["level"] for line in written]
+    assert levels == ["info", "info", "info", "warning", "error", "info"]
+    assert written[0]["threshold_hours"] == written[1]["threshold_hours"] == 24.0
+    assert written[2]["reclaimed_bytes"] == written[5]["reclaimed_bytes"] == 99
+    assert (written[3]["reason"], written[4]["error"]) == ("missing_metadata", "it is in use")
+    assert written[5]["deleted_count"] == written[5]["error_count"] == 1
+
+
+def test_errors_reach_a_logger_of_the_application_as_errors(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    import structlog
+
+    SandboxLogger(logging.getLogger("application")).log_prune_error("bad", "in use")
+    (record,) = caplog.records
+    assert (record.levelname, record.message) == ("ERROR", "session.prune.error")
+    with structlog.testing.capture_logs() as captured:
+        SandboxLogger(structlog.get_logger()).log_prune_error("bad", "in use")
+    assert captured[0]["log_level"] == "error"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
 from wasm_kernel.core.logging import SandboxLogger
 from wasm_kernel.core.models import ExecutionPolicy, SandboxResult
@@ -19,11 +19,14 @@ class BaseSandbox(ABC):
         policy: ExecutionPolicy | None = None,
         workspace: str | Path | None = None,
         logger: SandboxLogger | None = None,
+        *,
+        session_id: str | None = None,
     ) -> None:
         self.policy = policy if policy is not None else DEFAULT_POLICY
         check_policy(self.policy)
         self.workspace = Path(workspace if workspace is not None else self.policy.mount_host_dir)
         self.logger = logger if logger is not None else SandboxLogger()
+        self.session_id = session_id
 
     @abstractmethod
     def execute(self, code: str) -> SandboxResult:
@@ -43,4 +46,7 @@ class BaseSandbox(ABC):
         self.close()
 
     def _log_execution_metrics(self, result: SandboxResult, *runtime: str) -> None:
-        self.logger.log_execution_complete(result, *runtime)
+        session: dict[str, Any] = {}
+        if self.session_id is not None:
+            session["session_id"] = self.session_id
+        self.logger.log_execution_complete(result, *runtime, **session)

@@ -15,8 +15,15 @@ def create_sandbox(
     workspace: str | Path | None = None,
     logger: SandboxLogger | None = None,
     wasm_binary_path: str | Path | None = None,
+    *,
+    session_id: str | None = None,
+    workspace_root: str | Path | None = None,
 ) -> BaseSandbox:
-    """A sandbox for ``runtime``; each ``execute`` is a fresh interpreter on one workspace."""
+    """A sandbox for ``runtime``; each ``execute`` is a fresh interpreter on one workspace.
+
+    With ``session_id`` or ``workspace_root`` the workspace is the folder of a session below the
+    root, which is made if it is new; without an id the session is a new one.
+    """
     try:
         wanted = RuntimeType(runtime)
     except ValueError:
@@ -31,5 +38,10 @@ def create_sandbox(
     from wasm_kernel.runtimes.python import PythonSandbox
 
     return PythonSandbox(
-        policy=policy, workspace=workspace, logger=logger, wasm_binary_path=wasm_binary_path
+        policy=policy,
+        workspace=workspace,
+        logger=logger,
+        wasm_binary_path=wasm_binary_path,
+        session_id=session_id,
+        workspace_root=workspace_root,
     )

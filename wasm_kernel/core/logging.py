@@ -32,7 +32,7 @@ _POLICY_FIELDS = (
     "mount_data_dir",
     "guest_data_path",
 )
-_INFO, _WARNING = 20, 30
+_INFO, _WARNING, _ERROR = 20, 30, 40
 """The standard levels. ``logging`` itself is not imported for a process in which nobody listens."""
 
 
@@ -87,6 +87,10 @@ class _JsonLines:
         if _is_heard(self.name, _WARNING):
             self._structlog().warning(event, **fields)
 
+    def error(self, event: str, **fields: Any) -> None:
+        if _is_heard(self.name, _ERROR):
+            self._structlog().error(event, **fields)
+
     def _structlog(self) -> Any:
         if self._lines is None:
             # structlog takes over 100 ms to import; a silent process never pays for it.
@@ -116,7 +120,7 @@ def _is_standard(logger: object) -> bool:
 
 
 class SandboxLogger:
-    """Emits the life of a run: start, completion, and what the sandbox had to stop.
+    """Emits the life of a run and of a session's folder, and what the sandbox had to stop.
 
     The events go as JSON lines to the standard logger ``wasm_kernel``, to that of another name,
     or to a logger of the application: structlog's, or a standard one, whose records then have
@@ -137,12 +141,14 @@ class SandboxLogger:
         return self._logger
 
     def _emit(self, level: int, event: str, fields: dict[str, Any]) -> None:
-        fields = {**fields, "log_message": f"sandbox.{event}"}
+        fields = {"event_type": event, **fields, "log_message": f"sandbox.{event}"}
         fields.pop("event", None)
         if _is_standard(self._logger):
             taken = _record_fields()
             extra = {f"{name}_" if name in taken else name: fields[name] for name in fields}
             self._logger.log(level, event, extra={**extra, "event": event})
+        elif level >= _ERROR:
+            self._logger.error(event, **fields)
         elif level >= _WARNING:
             self._logger.warning(event, **fields)
         else:
@@ -189,6 +195,81 @@ class SandboxLogger:
         """The sandbox had to stop something."""
         fields = {**details, "event_type": event_type}
         self._emit(_WARNING, f"security.{event_type}", fields)
+
+    # Session folders: what a program does with them, beside the runs in them.
+
+    def log_session_created(self, session_id: str, workspace_path: str) -> None:
+        """A session got its folder."""
+        fields = {"session_id": session_id, "workspace_path": workspace_path}
+        self._emit(_INFO, "session.created", fields)
+
+    def log_session_retrieved(self, session_id: str, workspace_path: str) -> None:
+        """A sandbox was made for a session that has its folder already."""
+        fields = {"session_id": session_id, "workspace_path": workspace_path}
+        self._emit(_INFO, "session.retrieved", fields)
+
+    def log_session_deleted(self, session_id: str) -> None:
+        """A session's folder was deleted."""
+        self._emit(_INFO, "session.deleted", {"session_id": session_id})
+
+    def log_session_metadata_created(self, session_id: str, created_at: str) -> None:
+        """What is noted of a session begins here."""
+        fields = {"session_id": session_id, "created_at": created_at}
+        self._emit(_INFO, "session.metadata.created", fields)
+
+    def log_session_metadata_updated(self, session_id: str, timestamp: str) -> None:
+        """It was noted that a session is used."""
+        fields = {"session_id": session_id, "updated_at": timestamp}
+        self._emit(_INFO, "session.metadata.updated", fields)
+
+    def log_file_operation(self, operation: str, session_id: str, path: str, **extra: Any) -> None:
+        """A file of a session was listed, read, written or deleted from outside."""
+        fields = {**extra, "session_id": session_id, "path": self._truncate_path(path)}
+        self._emit(_INFO, f"session.file.{operation}", fields)
+
+    def log_prune_started(self, threshold_hours: float, workspace_root: str, dry_run: bool) -> None:
+        """Somebody looks for sessions that nobody uses any more."""
+        fields = {"threshold_hours": threshold_hours, "workspace_root": workspace_root}
+        self._emit(_INFO, "session.prune.started", {**fields, "dry_run": dry_run})
+
+    def log_prune_candidate(
+        self, session_id: str, age_hours: float, threshold_hours: float
+    ) -> None:
+        """A session is old enough."""
+        fields = {"session_id": session_id, "age_hours": age_hours}
+        self._emit(_INFO, "session.prune.candidate", {**fields, "threshold_hours": threshold_hours})
+
+    def log_prune_deleted(self, session_id: str, age_hours: float, reclaimed_bytes: int) -> None:
+        """A session was old enough, and its folder is gone."""
+        fields = {"session_id": session_id, "age_hours": age_hours}
+        self._emit(_INFO, "session.prune.deleted", {**fields, "reclaimed_bytes": reclaimed_bytes})
+
+    def log_prune_skipped(self, session_id: str, reason: str) -> None:
+        """Whether a session is old enough cannot be known."""
+        fields = {"session_id": session_id, "reason": reason}
+        self._emit(_WARNING, "session.prune.skipped", fields)
+
+    def log_prune_error(self, session_id: str, error: str) -> None:
+        """A session was old enough, and could not be deleted."""
+        self._emit(_ERROR, "session.prune.error", {"session_id": session_id, "error": error})
+
+    def log_prune_completed(
+        self,
+        deleted_count: int,
+        skipped_count: int,
+        error_count: int,
+        reclaimed_bytes: int,
+        dry_run: bool,
+    ) -> None:
+        """All sessions were looked at."""
+        fields = {
+            "deleted_count": deleted_count,
+            "skipped_count": skipped_count,
+            "error_count": error_count,
+            "reclaimed_bytes": reclaimed_bytes,
+            "dry_run": dry_run,
+        }
+        self._emit(_INFO, "session.prune.completed", fields)
 
     def _truncate_path(self, path: str) -> str:
         """The guest chooses names and their number: a line of the log must not grow with them."""

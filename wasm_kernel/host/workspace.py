@@ -182,6 +182,19 @@ class Workspace:
             if time_ns is not None:
                 os.utime(file.fileno(), ns=(time_ns, time_ns))
 
+    def make_folders(self, path: str) -> None:
+        """Make a folder and those it lies in, as far as they are missing."""
+        descriptor = os.dup(self._root)
+        try:
+            for name in path.split("/"):
+                with contextlib.suppress(FileExistsError):
+                    os.mkdir(name, dir_fd=descriptor)
+                inner = os.open(name, _FOLDER_FLAGS, dir_fd=descriptor)
+                os.close(descriptor)
+                descriptor = inner
+        finally:
+            os.close(descriptor)
+
     def walk(self, below: str = "") -> Iterator[tuple[str, os.stat_result]]:
         """Every entry below a folder with its ``lstat``; links are listed, never entered."""
         try:

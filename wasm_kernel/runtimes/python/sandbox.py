@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from wasm_kernel.core.base import BaseSandbox
 from wasm_kernel.core.events import OnEvent
@@ -15,6 +16,9 @@ from wasm_kernel.runtimes.python import artifacts
 from wasm_kernel.runtimes.python.inputs import check_code
 from wasm_kernel.runtimes.python.one_shot import Run, write_user_code
 from wasm_kernel.runtimes.python.prepare import ensure_program
+
+if TYPE_CHECKING:
+    from wasm_kernel.host.session_folder import SessionFolder
 
 BYTE_ORDER_MARK = "\ufeff"
 
@@ -28,8 +32,17 @@ class PythonSandbox(BaseSandbox):
         workspace: str | Path | None = None,
         logger: SandboxLogger | None = None,
         wasm_binary_path: str | Path | None = None,
+        *,
+        session_id: str | None = None,
+        workspace_root: str | Path | None = None,
     ) -> None:
-        super().__init__(policy, workspace, logger)
+        self._session = session = _session_folder(workspace, session_id, workspace_root)
+        if session is None:
+            super().__init__(policy, workspace, logger)
+        else:
+            super().__init__(policy, session.path, logger, session_id=session.id)
+            session.enter(self.logger)
+        self.workspace_root = None if session is None else session.root
         self.wasm_binary_path = str(
             wasm_binary_path if wasm_binary_path is not None else artifacts.default_binary()
         )
@@ -46,9 +59,12 @@ class PythonSandbox(BaseSandbox):
         check_code(code, self.policy)
         started = time.perf_counter()
         program = ensure_program(Path(self.wasm_binary_path))
+        session = {} if self._session is None else {"session_id": self._session.id}
         self.logger.log_execution_start(
-            RuntimeType.PYTHON.value, self.policy, workspace=str(self.workspace)
+            RuntimeType.PYTHON.value, self.policy, workspace=str(self.workspace), **session
         )
+        if self._session is not None:
+            self._session.note_use(self.logger)
         with Workspace(self.workspace) as workspace:
             time_ns = BEGIN_NS if self.policy.deterministic else None
             write_user_code(workspace, code, is_needed=not program.is_reactor, time_ns=time_ns)
@@ -58,6 +74,7 @@ class PythonSandbox(BaseSandbox):
             else:
                 run.command(program, setup=inject_setup)
             result = run.result(time.perf_counter() - started)
+        result.metadata.update(session)
         self._log_execution_metrics(result)
         return result
 
@@ -83,3 +100,18 @@ class PythonSandbox(BaseSandbox):
                 else:
                     run.reactor(program, checking, setup=False)
                 return run.result(0.0).success
+
+
+def _session_folder(
+    workspace: str | Path | None, session_id: str | None, workspace_root: str | Path | None
+) -> SessionFolder | None:
+    """The folder of the session that is meant, if one is: a new one where the id is missing."""
+    if session_id is None and workspace_root is None:
+        return None
+    if workspace is not None:
+        raise ValueError("give a workspace, or a session_id and a workspace_root, not both")
+    from uuid import uuid4
+
+    from wasm_kernel.host.session_folder import SessionFolder
+
+    return SessionFolder(str(uuid4()) if session_id is None else session_id, workspace_root)
