@@ -331,3 +331,8 @@ os.system("echo hello"), os.system("false")
 
 # %% shell-output
 os.popen("echo hello").read(), subprocess.getoutput("echo hello")
+
+# %% workers-of-a-pool
+import multiprocessing.pool
+with multiprocessing.pool.ThreadPool(processes=3) as pool:
+    print(len(pool._pool), pool._processes, pool.starmap(divmod, [(7, 2), (9, 4)]))

@@ -197,6 +197,18 @@ Own() / np.ones(2)
 # %% cast-of-nothing
 np.array([np.nan, 1.5]).astype(int)[1]
 
+# %% cast-to-the-usual-number
+np.array([np.nan, np.inf, -np.inf, 2.5]).astype(int), np.array([np.nan, 2.5], dtype="float32").astype("int32")
+
+# %% cast-of-complex-numbers
+with warnings.catch_warnings(record=True) as caught:
+    warnings.simplefilter("always")
+    np.array([1 + 0j]).astype(float), np.asarray(np.array([1j]), dtype=float)
+assert [(one.category.__name__, one.lineno) for one in caught] == [("ComplexWarning", 3)] * 2
+
+# %% cast-of-complex-numbers-told
+np.array([1 + 0j]).astype(float)
+
 # %% cast-of-a-column
 pd.Series([1.0, np.nan]).values.astype("int64")[0]
 

@@ -134,6 +134,84 @@ from scipy import signal
 wave = np.array([0.0, 1, 0, 2, 0])
 signal.peak_prominences(wave, np.array([1, 3])), signal.peak_widths(wave, np.flatnonzero(wave))[0], signal.find_peaks(wave)[0]
 
+# %% computed-from-lists
+is_wide(np.convolve([1, 2], [1, 2]), np.polymul([1, 2], [1, 2]), np.kron([1, 2], [1, 2]), np.tensordot([1, 2], [1, 2], 1), np.einsum("i,j->ij", [1, 2], [3, 4]), *np.meshgrid([1, 2], [3, 4]))
+assert np.polyval([1, 0, 0, 0], 2000) == np.poly1d([1, 0, 0, 0])(2000) == 8_000_000_000
+assert np.trace([[3_000_000, 1], [1, 3_000_000]]) * 1_000_000 == 6_000_000_000_000
+assert np.linalg.matrix_power([[1, 1], [1, 0]], 60)[0, 1] == 1548008755920
+
+# %% powers-of-lists
+assert np.power(10, [1, 12])[1] == np.power([10, 10], 12)[0] == 10**12
+
+# %% reduced-lists
+assert np.multiply.reduce([100_000, 100_000]) == np.multiply.accumulate([100_000, 100_000])[1] == np.multiply.outer([100_000], [100_000])[0, 0] == 10**10
+np.add.reduce([[1, 2], [3, 4]], axis=1), np.lcm.reduce([4, 6])
+
+# %% rearranged-lists
+is_wide(np.tril([[1, 2], [3, 4]]), np.pad([1, 2], 1), np.delete([1, 2], 0), np.atleast_2d([1, 2]), np.diag([1, 2]), np.rot90([[1, 2], [3, 4]]), np.block([[1, 2], [3, 4]]), np.union1d([1], [2]), np.clip([1, 9], 2, 5), np.take([1, 2], [0]), np.zeros_like([1, 2]), *np.ix_([0, 1], [0]))
+
+# %% matrices
+is_wide(np.matrix([[1, 2], [3, 4]]), np.matrix("1 2; 3 4"), np.asmatrix([1, 2]), np.matrix([[1.5]], dtype=int))
+np.matrix([[100_000, 1], [1, 1]]) ** 2, np.matrix([[1.0, 2.0]]).I.shape
+
+# %% masked-arrays
+is_wide(np.ma.array([1, 2]), np.ma.masked_array([1, 2], mask=[0, 1]), np.ma.arange(3), np.ma.masked_equal([1, 2], 2), np.ma.array([1.5], dtype=int))
+np.ma.asarray(np.array([1, 2]) * 3), np.ma.masked_where([True, False], [1, 2])
+
+# %% fields
+people = np.zeros(2, dtype=[("name", "U5"), ("number", int), ("size", "int", (2,)), ("weight", float)])
+people["number"] = 3_000_000_000
+assert np.array([(1, 2)], dtype=[("a", int), ("b", "i4")]).dtype == np.dtype([("a", "i8"), ("b", "i4")])
+assert np.zeros(1, {"names": ("a", "b"), "formats": (int, float)}).dtype["a"] == np.int64
+assert np.zeros(2, (int, 3)).shape == (2, 3) and np.zeros(2, dtype=(int, 3)).dtype == np.int64
+people
+
+# %% seen-as-integers
+assert np.array([1.0]).view(int)[0] == 0x3FF0000000000000 and np.array([1.0]).view("int").shape == (1,)
+
+# %% unsigned
+np.zeros(2, np.uint).dtype, np.array([1, 2], dtype="uint").dtype, np.array([1]).astype("uint").dtype, np.uint(2**40), np.zeros(2, "l").dtype, np.zeros(2, "int32").dtype
+
+# %% named-arguments
+is_wide(np.full(shape=2, fill_value=7), np.array(object=[1, 2]), np.asarray(a=[1, 2]), np.ones((2, 2)).sum(axis=0, dtype=int), np.ones(2).astype(dtype="int"))
+np.ones(2).astype(dtype=np.float32), np.array([1, 2]).astype("f4", copy=False)
+
+# %% truth-values-added-up
+flags = counts > 1
+assert type(sum(flags)) is type(sum(n > 1 for n in counts)) is np.int64
+sum(flags) * 10**10, np.True_ + 3_000_000_000, 10**10 * np.True_, sum(n > 1 for n in counts), -np.True_.astype(int)
+
+# %% truth-values-of-columns
+is_wide((frame["n"] > 1) * 1, 1 * (frame["n"] > 1), (frame["n"] > 1) + 0, (frame[["n"]] > 1).mul(1)["n"], (pd.get_dummies(frame["city"]) * 2)["a"])
+assert ((frame["n"] > 1) * 3_000_000_000).sum() == 6_000_000_000
+(frame["n"] > 1) * 1.5, (frame["n"] > 1) * (frame["n"] > 2), ~(frame["n"] > 1)
+
+# %% truth-values-of-columns-and-a-long-number
+(frame["n"] > 1) * 2**70
+
+# %% running-sums-of-columns
+is_wide((frame["n"] > 1).cumsum(), pd.Series([10**9] * 3, dtype="int32").cumsum(), (frame[["n"]] > 1).cumsum()["n"])
+pd.Series([200, 200], dtype="uint8").cumsum(), pd.Series([0.5, 1]).cumsum(), pd.Series([3, 1]).cummax()
+
+# %% arrays-of-columns
+is_wide(frame["people"].to_numpy(dtype=int), frame[["people", "n"]].to_numpy(int), frame["people"].astype(float).to_numpy("int"))
+assert frame["people"].to_numpy(dtype=int)[0] == 3_000_000_000
+
+# %% cut-into-numbers
+is_wide(pd.cut(frame["n"], 2, labels=False), pd.qcut(frame["n"], 2, labels=False), pd.cut([1, 2], 2, labels=False))
+pd.cut(frame["n"], 2), pd.cut(frame["n"], [0, 1], labels=False)
+
+# %% classes
+from sklearn.datasets import load_iris, make_blobs, load_digits
+from sklearn.preprocessing import LabelEncoder
+flowers = load_iris(as_frame=True)
+is_wide(load_iris().target, load_digits(return_X_y=True)[1], make_blobs(10, random_state=0)[1], flowers.target, flowers.frame["target"])
+is_wide(LabelEncoder().fit_transform(["b", "a"]), LabelEncoder().fit(["a"]).transform(["a"]))
+flowers.target.head(2)
+
+# %% truth-values-with-a-number
+is_wide(np.array([True, False]) * 1)
+
 # %% made-by-a-library
 from sklearn.neighbors import NearestNeighbors
 points = np.array([[1.0], [2.0], [3.0]])

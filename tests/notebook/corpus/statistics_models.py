@@ -109,6 +109,11 @@ integrate.solve_ivp(lambda t, y: -y, (0, 1), [1.0]).y[0, -1].round(3)
 from scipy import interpolate
 interpolate.CubicSpline([0, 1, 2], [0, 1, 4])(1.5)
 
+# %% scipy-surface-of-integers
+rows, columns = (axis.ravel() for axis in np.mgrid[0:4, 0:5])
+surface = interpolate.bisplrep(rows, columns, rows * columns, kx=1, ky=1, s=0)
+assert np.isclose(interpolate.bisplev(2.5, 3.0, surface), 7.5), surface
+
 # %% scipy-signal
 from scipy import signal
 signal.find_peaks([0, 2, 0, 3, 0])[0], signal.butter(2, 0.3)[0].round(4)

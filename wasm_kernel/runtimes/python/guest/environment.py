@@ -165,20 +165,36 @@ def complete_science():
     """
 
     def complete_numpy(_):
-        from wasm_guest import float_errors, wide_integers
+        from wasm_guest import blame, float_errors, wide_integers
 
+        blame.install()
         float_errors.install()
         wide_integers.install()
 
     def complete_pandas(_):
-        from wasm_guest import wide_methods
+        from wasm_guest import wide_libraries
 
-        wide_methods.widen_pandas()
+        wide_libraries.widen_pandas()
 
     def complete_axes(_):
-        from wasm_guest import wide_methods
+        from wasm_guest import wide_libraries
 
-        wide_methods.let_bars_be_long()
+        wide_libraries.let_bars_be_long()
+
+    def complete_data_sets(module):
+        from wasm_guest import wide_libraries
+
+        wide_libraries.widen_data_sets(module)
+
+    def complete_labels(module):
+        from wasm_guest import wide_libraries
+
+        wide_libraries.widen_labels(module)
+
+    def complete_splines(module):
+        from wasm_guest import splines
+
+        splines.install(module)
 
     def complete_jpeg(module):
         def save(image, file, _):
@@ -191,6 +207,9 @@ def complete_science():
     after_import.change("numpy", complete_numpy)
     after_import.change("pandas", complete_pandas)
     after_import.change("matplotlib.axes", complete_axes)
+    after_import.change("sklearn.datasets", complete_data_sets)
+    after_import.change("sklearn.preprocessing._label", complete_labels)
+    after_import.change("scipy.interpolate._fitpack_impl", complete_splines)
     after_import.change("PIL.JpegImagePlugin", complete_jpeg)
 
 

@@ -12,6 +12,7 @@ import types
 import warnings
 
 import numpy as np
+from wasm_guest.integer_width import array_of, is_for_library
 
 # For a function that has poles which of its arguments lies on one, and where they are.
 _POLES = {
@@ -111,6 +112,8 @@ def _call(self, /, *args, **kwargs):
     copy = _copies.get(self)
     if copy is None:
         return _plain_call(self, *args, **kwargs)
+    if self is np.power and not is_for_library():
+        args = (*map(array_of, args[:2]), *args[2:])
     for value in args:
         if type(value) not in _plain_types:
             break
@@ -208,10 +211,15 @@ def _report(fault, name, modes):
 
 
 def tell_cast(values, result):
-    """Say that numbers became integers that have none for them."""
+    """Say that numbers became integers that have none for them, and let those be the usual ones."""
     if values.dtype.kind != "f" or result.dtype.kind not in "iu":
         return
-    if not math.isfinite(_sum(values, axis=None)) and not np.isfinite(values).all():
+    if math.isfinite(_sum(values, axis=None)):
+        return
+    is_finite = np.isfinite(values)
+    if not is_finite.all():
+        if result.dtype.kind == "i" and result.itemsize >= 4:
+            result[~is_finite] = np.iinfo(result.dtype).min
         _report("invalid", "cast", np.geterr())
 
 

@@ -13,6 +13,10 @@ _LIBRARIES = "/usr/"
 NARROW = "l"
 """The machine's integers, by NumPy's letter."""
 NARROW_TYPE = np.dtype(NARROW).type
+_WIDE_NAMES = {
+    **dict.fromkeys(("int", "int_", "l"), np.int64),
+    **dict.fromkeys(("uint", "L"), np.uint64),
+}
 
 
 def is_for_library():
@@ -25,11 +29,58 @@ def is_plain_integer(dtype):
     return dtype is int or (type(dtype) is str and dtype == "int")
 
 
+def wide_type(dtype):
+    """The type that is meant elsewhere by the same words, also where they name fields."""
+    if dtype is int:
+        return np.int64
+    kind = type(dtype)
+    if kind is str:
+        return _WIDE_NAMES.get(dtype, dtype)
+    if kind is list and dtype and all(map(_is_field, dtype)):
+        return [(name, wide_type(of), *shape) for name, of, *shape in dtype]
+    if kind is tuple and len(dtype) == 2 and dtype[0] is int:
+        return np.int64, dtype[1]
+    if kind is dict and "formats" in dtype:
+        return {**dtype, "formats": list(map(wide_type, dtype["formats"]))}
+    return dtype
+
+
+def _is_field(value):
+    return type(value) is tuple and 2 <= len(value) <= 3 and type(value[0]) in (str, tuple)
+
+
+def with_wide_type(args, kwargs):
+    """The arguments of a call, with ``int`` as a type of 64 bits."""
+    if "dtype" in kwargs:
+        kwargs["dtype"] = wide_type(kwargs["dtype"])
+    if any(value is int or type(value) in _NAMES_OF_TYPES for value in args[1:]):
+        args = (args[0], *map(wide_type, args[1:]))
+    return args, kwargs
+
+
+_NAMES_OF_TYPES = frozenset({str, list, tuple, dict})
+
+
+def is_of_python(value):
+    """Whether numbers are Python's own, and have no width of their own."""
+    while type(value) in (list, tuple) and value:
+        value = value[0]
+    return type(value) in (int, range)
+
+
 def widened(result):
     """The same numbers with 64 bits, if they have those of the machine."""
     if isinstance(result, np.ndarray):
         return result.astype(np.int64) if result.dtype.char == NARROW else result
     return np.int64(result) if type(result) is NARROW_TYPE else result
+
+
+def array_of(value):
+    """An array with wide integers of what is Python's; the value itself, if it is not."""
+    return widened(_plain_array(value)) if is_of_python(value) else value
+
+
+_plain_array = np.array
 
 
 def all_widened(result):

@@ -34,7 +34,14 @@ _TAILS_MAX = 6
 _NO_SUCH_FILE = re.compile(r"No such file or directory: '(?P<quoted>.+)'|(?P<found>.+) not found\.")
 _REFUSED = {NETWORK: "NoNetwork", PROCESSES: "NoProcess"}
 _OWN = os.path.dirname(__file__)
-_BETWEEN = tuple(f"{_OWN}/{name}.py" for name in ("float_errors", "wide_integers", "wide_methods"))
+BETWEEN = tuple(
+    f"{_OWN}/{name}.py"
+    for name in (
+        *("float_errors", "splines", "wide_classes", "wide_integers", "wide_libraries"),
+        "wide_methods",
+    )
+)
+"""The files that stand between a line and NumPy."""
 _PANDAS_NEEDS = re.compile(r"`Import (\w+)` failed")
 _SITE_HINT = ". Site initialization is disabled"
 
@@ -55,7 +62,7 @@ def frames_to_read(trace):
     """The frames of a traceback, without those that stand between a line and NumPy."""
     frames = []
     while trace is not None:
-        if trace.tb_frame.f_code.co_filename not in _BETWEEN:
+        if trace.tb_frame.f_code.co_filename not in BETWEEN:
             frames.append(trace)
         trace = trace.tb_next
     return frames

@@ -6,7 +6,9 @@ A pool promises results, not concurrency, so what uses one works as it is.
 import concurrent.futures
 import concurrent.futures.process
 import concurrent.futures.thread
+import multiprocessing
 import multiprocessing.pool
+import os
 
 
 def install():
@@ -73,6 +75,9 @@ class Pool:
         if processes is not None and processes < 1:
             raise ValueError("Number of processes must be at least 1")
         self._is_closed = False
+        # Recipes ask how many workers there are, to cut their work into as many pieces.
+        self._processes = processes or os.cpu_count() or 1
+        self._pool = [multiprocessing.current_process()] * self._processes
         if initializer is not None:
             initializer(*initargs)
 

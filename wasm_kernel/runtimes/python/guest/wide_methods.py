@@ -1,16 +1,17 @@
 """64-bit integers for the user's code, where NumPy's objects make them: methods, draws, pandas."""
 
 import functools
-import types
 
 import numpy as np
 from wasm_guest.float_errors import change_type, tell_cast
 from wasm_guest.integer_width import (
     NARROW_TYPE,
     all_widened,
+    array_of,
     is_for_library,
     is_plain_integer,
     wide_sum,
+    wide_type,
     widened,
 )
 
@@ -20,6 +21,8 @@ _DRAWS = (
     *("choice", "permutation", "binomial", "poisson", "geometric", "hypergeometric", "zipf"),
     *("negative_binomial", "logseries", "multinomial"),
 )
+_COMBINERS = {"reduce": 1, "accumulate": 1, "outer": 2}
+"""What functions of one element at a time do with more, and how many arguments are numbers."""
 _OPERATIONS = ("add", "sub", "mul", "floordiv", "mod", "pow")
 
 
@@ -33,15 +36,24 @@ def install():
             **{name: _indexed(getattr(array, name)) for name in ("repeat", "put")},
             **{name: _summing(getattr(array, name)) for name in SUMS},
             **{name: finding(getattr(array, name)) for name in _FINDERS},
+            "view": _view(array.view),
             "choose": _choose(array.choose),
             "searchsorted": _searchsorted(array.searchsorted),
         },
     )
-    change_type(np.ufunc, {"reduceat": _reduceat(np.ufunc.reduceat)})
+    change_type(
+        np.ufunc,
+        {
+            "reduceat": _reduceat(np.ufunc.reduceat),
+            **{name: _combining(getattr(np.ufunc, name)) for name in _COMBINERS},
+        },
+    )
     for kind in (np.dtype("l").type, np.dtype("i").type):
         names = [f"__{side}{name}__" for name in _OPERATIONS for side in ("", "r")]
         change_type(kind, {name: _retried(kind, name) for name in names})
-    _name_wide_type()
+    names = [f"__{side}{name}__" for name in _OPERATIONS for side in ("", "r")]
+    change_type(np.bool, {name: _counted(name) for name in names})
+    _name_wide_types()
     _widen_draws()
     _show_no_width()
 
@@ -53,6 +65,8 @@ def _summing(plain):
             kind = wide_sum(self)
             if kind is not None and not is_for_library():
                 kwargs["dtype"] = kind
+        elif kwargs.get("dtype") is int and not is_for_library():
+            kwargs["dtype"] = np.int64
         return plain(self, *args, **kwargs)
 
     return add_up
@@ -69,17 +83,18 @@ def finding(plain):
     return find
 
 
-def _name_wide_type():
-    """``np.int_``, and what ``dtype == int`` says of 64 bits."""
+def _name_wide_types():
+    """``np.int_`` and ``np.uint``, and what ``dtype == int`` says of 64 bits."""
     plain = np.__getattr__
+    types = {"int_": (NARROW_TYPE, np.int64), "uint": (np.uint, np.uint64)}
 
     def __getattr__(name):
-        if name == "int_":
-            return NARROW_TYPE if is_for_library() else np.int64
+        if name in types:
+            return types[name][not is_for_library()]
         return plain(name)
 
     np.__getattr__ = __getattr__
-    del np.int_
+    del np.int_, np.uint
     kind = type(np.dtype(np.int64))
     is_equal = kind.__eq__
 
@@ -163,6 +178,18 @@ def _searchsorted(plain):
     return searchsorted
 
 
+def _combining(plain):
+    count = _COMBINERS[plain.__name__]
+
+    @functools.wraps(plain)
+    def combine(self, *args, **kwargs):
+        if not is_for_library():
+            args = (*map(array_of, args[:count]), *args[count:])
+        return plain(self, *args, **kwargs)
+
+    return combine
+
+
 def _reduceat(plain):
     @functools.wraps(plain)
     def reduceat(self, array, /, indices, *args, **kwargs):
@@ -171,14 +198,24 @@ def _reduceat(plain):
     return reduceat
 
 
+def _view(plain):
+    @functools.wraps(plain)
+    def view(self, *args, **kwargs):
+        if args and (args[0] is int or type(args[0]) in (str, list)) and not is_for_library():
+            args = (wide_type(args[0]), *args[1:])
+        return plain(self, *args, **kwargs)
+
+    return view
+
+
 def _astype(plain):
     @functools.wraps(plain)
     def astype(self, *args, **kwargs):
         if args:
-            if is_plain_integer(args[0]) and not is_for_library():
-                args = (np.int64, *args[1:])
-        elif is_plain_integer(kwargs.get("dtype")) and not is_for_library():
-            kwargs["dtype"] = np.int64
+            if (args[0] is int or type(args[0]) in (str, list)) and not is_for_library():
+                args = (wide_type(args[0]), *args[1:])
+        elif kwargs and not is_for_library():
+            kwargs["dtype"] = wide_type(kwargs["dtype"])
         if kwargs.get("casting") == "safe" and self.dtype.char == "q" and NARROW_TYPE in args:
             # A library asks for positions: elsewhere these have its width already.
             kwargs["casting"] = "same_kind"
@@ -203,47 +240,19 @@ def _retried(kind, name):
     return operation
 
 
+def _counted(name):
+    """An operation of a truth value that counts with wide numbers: ``sum(values > 0)``."""
+    plain, wide = getattr(np.bool, name), getattr(np.int64, name)
+
+    @functools.wraps(plain)
+    def operation(self, value, /, *more):
+        return wide(np.int64(self), value) if type(value) is int else plain(self, value, *more)
+
+    return operation
+
+
 def _show_no_width():
     """An array is shown without its type where that is the usual one, and both widths are."""
     from numpy._core import arrayprint
 
     arrayprint._typelessdata += [np.int64, np.intc]
-
-
-def widen_pandas():
-    """``astype(int)`` and the like; pandas' own integers have 64 bits as it is."""
-    from pandas.core.dtypes import common
-
-    if hasattr(common, "_plain_pandas_dtype"):
-        return
-    function = common.pandas_dtype
-    common._plain_pandas_dtype = types.FunctionType(
-        function.__code__, function.__globals__, function.__name__
-    )
-
-    def pandas_dtype(dtype):
-        if dtype is int or (dtype.__class__ is str and dtype == "int"):
-            dtype = "int64"
-        return _plain_pandas_dtype(dtype)  # noqa: F821 (in the module that it becomes a part of)
-
-    # Others have the function already, and shall have what it does now.
-    function.__code__ = pandas_dtype.__code__
-
-
-def let_bars_be_long():
-    """Matplotlib tries lengths as dates first, with integers that are the machine's."""
-    from matplotlib.axes import Axes
-
-    plain = Axes._convert_dx
-    if hasattr(plain, "__wrapped__"):
-        return
-
-    @functools.wraps(plain)
-    def convert_dx(dx, x0, xconv, convert):
-        try:
-            return plain(dx, x0, xconv, convert)
-        except OverflowError:
-            # As it does itself with what cannot be added to a place.
-            return convert(dx)
-
-    Axes._convert_dx = staticmethod(convert_dx)
