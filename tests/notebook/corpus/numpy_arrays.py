@@ -310,3 +310,34 @@ np.finfo(np.float32)
 
 # %% float16-and-longdouble
 np.float16(0.1), np.dtype("longdouble").kind
+
+# %% functions-of-a-class-of-its-own
+OWN = {}
+class Constant:
+    def __array_function__(self, function, kinds, args, kwargs):
+        return OWN[function](*args, **kwargs) if function in OWN else NotImplemented
+OWN[np.sum] = lambda array: "sum"
+OWN[np.concatenate] = lambda arrays: "concatenate"
+assert (np.sum(Constant()), np.concatenate([Constant()])) == ("sum", "concatenate")
+
+# %% functions-it-has-not
+np.cumsum(Constant())
+
+# %% functions-of-a-subclass
+class Seen(np.ndarray):
+    def __array_function__(self, function, kinds, args, kwargs):
+        print(function.__name__)
+        return super().__array_function__(function, kinds, args, kwargs)
+np.sum(np.arange(3).view(Seen)), np.where(np.arange(3).view(Seen) > 1)[0].tolist()
+
+# %% functions-are-functions
+import inspect, pickle
+list(inspect.signature(np.sum).parameters)[:3], pickle.loads(pickle.dumps(np.sum)) is np.sum, np.sum.__module__
+
+# %% shape-that-is-set
+square = np.arange(4)
+square.shape = (2, 2)
+square
+
+# %% long-range
+len(np.arange(80_000_000))

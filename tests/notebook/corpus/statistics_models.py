@@ -203,3 +203,15 @@ len(adfuller(walk))
 
 # %% stats-datasets
 sm.datasets.longley.load_pandas().data.shape
+
+# %% scipy-operator
+from scipy.sparse.linalg import LinearOperator, eigsh
+class Scaling(LinearOperator):
+    def __init__(self, factors):
+        self.factors, self.shape, self.dtype = factors, (len(factors),) * 2, factors.dtype
+    def _matvec(self, x):
+        return self.factors * x
+eigsh(Scaling(np.arange(10.0)), k=2)[0].round(6).tolist()
+
+# %% scipy-lagrange
+interpolate.lagrange([0, 1, 2], [0, 1, 4])

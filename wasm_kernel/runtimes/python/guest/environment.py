@@ -191,10 +191,15 @@ def complete_science():
 
         wide_libraries.widen_labels(module)
 
-    def complete_splines(module):
-        from wasm_guest import splines
+    def complete_surfaces(module):
+        from wasm_guest import scipy_gaps
 
-        splines.install(module)
+        scipy_gaps.convert_surfaces(module)
+
+    def complete_operators(module):
+        from wasm_guest import scipy_gaps
+
+        scipy_gaps.complete_operators(module)
 
     def complete_jpeg(module):
         def save(image, file, _):
@@ -209,7 +214,8 @@ def complete_science():
     after_import.change("matplotlib.axes", complete_axes)
     after_import.change("sklearn.datasets", complete_data_sets)
     after_import.change("sklearn.preprocessing._label", complete_labels)
-    after_import.change("scipy.interpolate._fitpack_impl", complete_splines)
+    after_import.change("scipy.interpolate._fitpack_impl", complete_surfaces)
+    after_import.change("scipy.sparse.linalg._interface", complete_operators)
     after_import.change("PIL.JpegImagePlugin", complete_jpeg)
 
 

@@ -37,7 +37,7 @@ _OWN = os.path.dirname(__file__)
 BETWEEN = tuple(
     f"{_OWN}/{name}.py"
     for name in (
-        *("float_errors", "splines", "wide_classes", "wide_integers", "wide_libraries"),
+        *("float_errors", "scipy_gaps", "wide_classes", "wide_integers", "wide_libraries"),
         "wide_methods",
     )
 )

@@ -22,15 +22,19 @@ _SINCE_3_11 = (
     r"|codecs\.open\(\) is deprecated"
     r"|The profile module is deprecated"
 )
+_SINCE_OLDER_LIBRARIES = r"(?s:.*)(in NumPy 2\.5|\(Deprecated NumPy 2\.5|SciPy 1\.(18|20))"
 _IN_FINALLY = r"'(return|break|continue)' in a 'finally' block"
 _ESCAPES = r".* is an invalid (octal )?escape sequence"
 
 
 def pass_over_warnings():
-    """Say nothing of what Python began to warn of after 3.11: it means what it meant to them."""
+    """Say nothing of what Python began to warn of after 3.11: it means what it meant to them.
+
+    Nor of what NumPy 2.5 and SciPy 1.18 did, which need a newer Python than that.
+    """
     warnings.filterwarnings("ignore", f"{_ESCAPES}|{_IN_FINALLY}", SyntaxWarning)
     for category in (DeprecationWarning, PendingDeprecationWarning):
-        warnings.filterwarnings("ignore", _SINCE_3_11, category)
+        warnings.filterwarnings("ignore", f"{_SINCE_3_11}|{_SINCE_OLDER_LIBRARIES}", category)
 
 
 def install():

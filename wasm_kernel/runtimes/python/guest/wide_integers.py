@@ -8,6 +8,7 @@ import functools
 
 import numpy as np
 from wasm_guest import wide_classes, wide_methods
+from wasm_guest.float_errors import change_implementation
 from wasm_guest.integer_width import (
     all_widened,
     array_of,
@@ -71,13 +72,21 @@ def install():
         (_KEEPERS, _keeping_lists),
     ):
         for name in names:
-            setattr(np, name, wider(getattr(np, name)))
-    np.linalg.matrix_power = _reducing(np.linalg.matrix_power)
-    np.where = _where(np.where)
-    np.select = _select(np.select)
-    np.issubdtype = _issubdtype(np.issubdtype)
+            _replace(np, name, wider)
+    _replace(np.linalg, "matrix_power", _reducing)
+    _replace(np, "where", _where)
+    _replace(np, "select", _select)
+    _replace(np, "issubdtype", _issubdtype)
     wide_classes.install()
     wide_methods.install()
+
+
+def _replace(module, name, wider):
+    function = getattr(module, name)
+    if hasattr(function, "_implementation"):
+        change_implementation(function, wider(function._implementation))
+    else:
+        setattr(module, name, wider(function))
 
 
 def _first(args, kwargs):
@@ -116,12 +125,17 @@ def _with_type_of_full(plain, args, kwargs):
 
 
 def _keeping(plain):
+    is_range = plain.__name__ == "arange"
+
     @functools.wraps(plain)
     def keep(*args, **kwargs):
         if is_for_library():
             return plain(*args, **kwargs)
         args, kwargs = with_wide_type(args, kwargs)
         has_type = kwargs.get("dtype") is not None or len(args) > 3
+        if is_range and not has_type and all(type(value) is int for value in args):
+            # At once: a long one should not need the memory of a short one as well.
+            kwargs["dtype"] = np.int64
         result = plain(*args, **kwargs)
         return result if has_type else widened(result)
 
