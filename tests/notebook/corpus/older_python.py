@@ -178,3 +178,27 @@ pwd.getpwuid(os.getuid()).pw_name != "", grp.getgrgid(os.getgid()).gr_name != ""
 
 # %% accounts-nobody
 pwd.getpwnam("no-such-user")
+
+# %% rows-stacked
+import numpy as np
+np.row_stack([[1, 2], [3, 4]])
+
+# %% product-in-the-plane
+np.cross([100_000, 2], [3, 100_000])
+
+# %% products-in-the-plane
+np.cross([[1, 2], [0, 1]], [3, 4]).tolist(), np.cross([1, 2], [3, 4, 5]).tolist(), np.cross([1, 2, 3], [4, 5, 6])
+
+# %% product-of-other-shapes
+np.cross([1], [2])
+
+# %% rounded-to-zero
+np.fix([1.5, -1.5])
+
+# %% solver-told-to-be-quiet
+from scipy import optimize
+optimize.minimize(lambda x: (x[0] - 1) ** 2, [0.0], method="L-BFGS-B", options={"iprint": -1}).success
+
+# %% lobster
+import networkx
+len(networkx.random_lobster(3, 0.1, 0.1, seed=1)) > 0

@@ -164,11 +164,12 @@ def complete_science():
     Where an image has none of them, whoever imports one gets it like that.
     """
 
-    def complete_numpy(_):
-        from wasm_guest import blame, float_errors, wide_integers
+    def complete_numpy(module):
+        from wasm_guest import blame, float_errors, older_libraries, wide_integers
 
         blame.install()
         float_errors.install()
+        older_libraries.complete_numpy(module)
         wide_integers.install()
 
     def complete_pandas(_):
@@ -190,6 +191,11 @@ def complete_science():
         from wasm_guest import wide_libraries
 
         wide_libraries.widen_labels(module)
+
+    def complete_networkx(module):
+        from wasm_guest import older_libraries
+
+        older_libraries.complete_networkx(module)
 
     def complete_surfaces(module):
         from wasm_guest import scipy_gaps
@@ -214,6 +220,7 @@ def complete_science():
     after_import.change("matplotlib.axes", complete_axes)
     after_import.change("sklearn.datasets", complete_data_sets)
     after_import.change("sklearn.preprocessing._label", complete_labels)
+    after_import.change("networkx", complete_networkx)
     after_import.change("scipy.interpolate._fitpack_impl", complete_surfaces)
     after_import.change("scipy.sparse.linalg._interface", complete_operators)
     after_import.change("PIL.JpegImagePlugin", complete_jpeg)

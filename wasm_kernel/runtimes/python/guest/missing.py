@@ -37,8 +37,8 @@ _OWN = os.path.dirname(__file__)
 BETWEEN = tuple(
     f"{_OWN}/{name}.py"
     for name in (
-        *("float_errors", "scipy_gaps", "wide_classes", "wide_integers", "wide_libraries"),
-        "wide_methods",
+        *("float_errors", "older_libraries", "scipy_gaps"),
+        *("wide_classes", "wide_integers", "wide_libraries", "wide_methods"),
     )
 )
 """The files that stand between a line and NumPy."""

@@ -22,7 +22,10 @@ _SINCE_3_11 = (
     r"|codecs\.open\(\) is deprecated"
     r"|The profile module is deprecated"
 )
-_SINCE_OLDER_LIBRARIES = r"(?s:.*)(in NumPy 2\.5|\(Deprecated NumPy 2\.5|SciPy 1\.(18|20))"
+_SINCE_OLDER_LIBRARIES = (
+    r"(?s:.*)(in NumPy 2\.5|\(Deprecated NumPy 2\.5|SciPy 1\.(18|20))"
+    r"|numpy\.fix is deprecated|The chararray class is deprecated"
+)
 _IN_FINALLY = r"'(return|break|continue)' in a 'finally' block"
 _ESCAPES = r".* is an invalid (octal )?escape sequence"
 
