@@ -67,6 +67,34 @@ def test_run_a_script(session: Session, cell: RunCell) -> None:
     assert event.name == "ZeroDivisionError"
 
 
+def test_a_program_reads_the_users_modules_anew(session: Session, cell: RunCell) -> None:
+    part, folder = session.workspace / "part.py", session.workspace / "deep"
+    folder.mkdir()
+    (folder / "beside.py").write_text("import sys\nprint(sys.argv, __name__)\n")
+    (folder / "main.py").write_text(
+        "import beside, part, sys\nprint(part.value, hasattr(part, 'mark'), sys.argv[0])\n"
+        "part.value = None\nsys.path.append('/nowhere')\nprint(__name__, __file__)\n"
+    )
+    part.write_text("value = 1\n")
+    assert cell(session, "import part, sys\npart.mark = True\npart.value").value == "1"
+    ends = "deep/main.py\n__main__ /app/deep/main.py\n"
+    beside = "['deep/main.py'] beside\n"
+    assert printed(cell, session, "!python deep/main.py") == f"{beside}1 False {ends}"
+    part.write_text("value = 'two'\n")
+    asked = "!python -u -W ignore -X dev deep/main.py"
+    assert printed(cell, session, asked) == f"{beside}two False {ends}"
+    kept = "part.value, part.mark, 'beside' in sys.modules, '/nowhere' in sys.path"
+    assert cell(session, kept).value == "(1, True, False, False)"
+    (session.workspace / "wrong.py").write_text("def f():\n    1 / 0\nf()\n")
+    said = printed(cell, session, "!python wrong.py")
+    assert said.startswith("Traceback") and 'File "/app/wrong.py", line 2, in f' in said
+    assert "python_program" not in said
+    said = printed(cell, session, "!python nowhere.py")
+    assert (
+        said == "python: can't open file '/app/nowhere.py': [Errno 2] No such file or directory\n"
+    )
+
+
 def test_writefile_and_load(session: Session, cell: RunCell) -> None:
     ran = cell(session, "%%writefile made.py\nvalue = 1")
     assert ran.result.success and ran.result.files_created == ["made.py"]

@@ -202,3 +202,49 @@ optimize.minimize(lambda x: (x[0] - 1) ** 2, [0.0], method="L-BFGS-B", options={
 # %% lobster
 import networkx
 len(networkx.random_lobster(3, 0.1, 0.1, seed=1)) > 0
+
+# %% load-module
+from importlib.machinery import SourceFileLoader
+SourceFileLoader("greeting", "greeting.py").load_module().word
+
+# %% former-finder
+import sys, types
+class Letters:
+    def find_module(self, name, path=None):
+        return self if name == "letters" else None
+    def load_module(self, name):
+        made = sys.modules[name] = types.ModuleType(name)
+        made.first = "a"
+        return made
+sys.meta_path.append(Letters())
+
+# %% former-finder-asked
+import letters
+letters.first
+
+# %% find-loader-of-importlib
+import importlib
+importlib.find_loader("no_such_module") is None
+
+# %% get-loader
+import pkgutil
+pkgutil.get_loader("json") is None
+
+# %% readfp
+import configparser, io
+settings = configparser.ConfigParser()
+settings.readfp(io.StringIO("[page]\nsize = 3"))
+settings["page"]["size"]
+
+# %% with-a-path
+import pathlib
+with pathlib.Path("greeting.py") as path:
+    print(path.suffix)
+
+# %% byte-string
+from collections.abc import ByteString
+isinstance(b"", ByteString)
+
+# %% array-of-letters
+import array
+array.array("u", "abc")

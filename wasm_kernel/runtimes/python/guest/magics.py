@@ -57,6 +57,8 @@ def _script(line, cell):
     from IPython.utils.process import arg_split
 
     arguments, words = ScriptMagics.shebang.parser.parse_known_args(arg_split(line, posix=True))
+    names = get_ipython().user_ns
+    names.update({name: "" for name in (arguments.out, arguments.err) if name})
     if not words or not commands.has_program(words[0]):
         # As IPython says it of programs that are not installed.
         print(f"Couldn't find program: {''.join(words[:1])!r} ({PROCESSES})")
@@ -72,7 +74,6 @@ def _script(line, cell):
                 stack.enter_context(redirect(texts[name]))
         code = commands.run_program(words, cell)
     texts.pop(None, None)
-    names = get_ipython().user_ns
     for name, text in texts.items():
         # A program in the background has a pipe where others have a text.
         names[name] = io.BytesIO(text.getvalue().encode()) if arguments.bg else text.getvalue()

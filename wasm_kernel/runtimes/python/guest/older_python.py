@@ -7,7 +7,7 @@ module that stays is put back when that module is imported; whole modules are in
 import importlib.util
 import warnings
 
-from wasm_guest import after_import
+from wasm_guest import after_import, older_imports
 
 _SINCE_3_11 = (
     r"datetime\.datetime\.utc(now|fromtimestamp)\(\) is deprecated"
@@ -17,7 +17,8 @@ _SINCE_3_11 = (
     r"|The '(January|February)' attribute is deprecated"
     r"|the \(type, exc, tb\) signature of throw\(\)"
     r"|'asyncio\.\w+' is deprecated"
-    r"|'typing\.ByteString'"
+    r"|'(typing|collections\.abc)\.ByteString'"
+    r"|The 'u' type code is deprecated"
     r"|Testing an element's truth value"
     r"|codecs\.open\(\) is deprecated"
     r"|The profile module is deprecated"
@@ -42,6 +43,7 @@ def pass_over_warnings():
 
 def install():
     """Put back what is gone, in the modules that are there and in those still to come."""
+    older_imports.install()
     for name, put_back in _PUT_BACK.items():
         after_import.change(name, put_back)
 
@@ -92,6 +94,12 @@ def _configparser(module):
             super().__init__(*args, **kwargs)
             _warn("SafeConfigParser has been called ConfigParser since Python 3.2; use that name.")
 
+    def readfp(self, fp, filename=None):
+        """Read an open file; ``read_file`` does the same."""
+        _warn("ConfigParser.readfp() was taken out of Python in 3.12; use read_file().")
+        self.read_file(fp, source=filename)
+
+    module.RawConfigParser.readfp = readfp
     SafeConfigParser.__module__ = "configparser"
     SafeConfigParser.__qualname__ = "SafeConfigParser"
     module.SafeConfigParser = SafeConfigParser
@@ -106,13 +114,24 @@ def _locale(module):
     module.format = format
 
 
+def _pathlib(module):
+    """A path may stand in a ``with``, which does nothing."""
+
+    def __enter__(self):
+        _warn("paths as context managers were taken out of Python in 3.13: they do nothing.")
+        return self
+
+    module.Path.__enter__ = __enter__
+    module.Path.__exit__ = lambda self, *_: None
+
+
 def _pkgutil(module):
     def find_loader(fullname):
         """What loads a module, or None where there is no such module."""
         spec = importlib.util.find_spec(fullname)
         return spec and spec.loader
 
-    module.find_loader = find_loader
+    module.find_loader = module.get_loader = find_loader
 
 
 def _random(module):
@@ -226,6 +245,7 @@ _PUT_BACK = {
     "ast": _ast,
     "configparser": _configparser,
     "locale": _locale,
+    "pathlib": _pathlib,
     "pkgutil": _pkgutil,
     "random": _random,
     "sqlite3": _sqlite3,

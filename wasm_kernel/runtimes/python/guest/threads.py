@@ -188,6 +188,9 @@ def _sleep(seconds, /):
     return _pause(turn, end)
 
 
+_sleep.__module__, _sleep.__name__, _sleep.__qualname__ = "time", "sleep", "sleep"
+
+
 def _pause(turn, end):
     """Let the time pass, unless that keeps the threads below from going on for too long."""
     rest = max(end - time.monotonic(), 0)

@@ -8,7 +8,8 @@ import shutil
 import sys
 import time
 
-from wasm_guest import archives, ending, finding, packages, text_tools
+from wasm_guest import archives, finding, packages, text_tools
+from wasm_guest.python_program import python
 from wasm_guest.refusals import NETWORK
 from wasm_guest.text_tools import option_value, unescaped
 from wasm_guest.text_tools import read as _read
@@ -29,7 +30,7 @@ def find(name):
     """The command of a name or of a path; the interpreter has a path of its own here."""
     name = os.path.basename(name)
     return (
-        _python
+        python
         if re.fullmatch(r"python[\d.]*(wasm)?", name) and name != "python2"
         else COMMANDS.get(name)
     )
@@ -369,57 +370,6 @@ def _env(*_):
         print(f"{name}={value}")
 
 
-def _python(words, source):
-    """Run Python in a namespace of its own, as another process would."""
-    import runpy
-
-    words = list(words)
-    while words and re.fullmatch(r"-[uBEIOs]+", words[0]):
-        words.pop(0)
-    before = sys.argv
-    try:
-        if words[:1] in (["--version"], ["-V"]):
-            print("Python", sys.version.split()[0])
-        elif words[:1] == ["-c"]:
-            sys.argv = ["-c", *words[2:]]
-            exec(compile(words[1], "<string>", "exec"), {"__name__": "__main__"})
-        elif words[:1] == ["-m"] and words[1:2] == ["pip"]:
-            return packages.pip(words[2:], source)
-        elif words[:1] == ["-m"]:
-            sys.argv = words[1:]
-            runpy.run_module(words[1], run_name="__main__", alter_sys=True)
-        elif words and words[0] != "-":
-            sys.argv = list(words)
-            runpy.run_path(words[0], run_name="__main__")
-        else:
-            sys.argv = ["-"]
-            exec(compile(source.read(), "<stdin>", "exec"), {"__name__": "__main__"})
-    except SystemExit as stop:
-        if stop.code is None or isinstance(stop.code, int):
-            return stop.code or 0
-        print(stop.code, file=sys.stderr)
-        return 1
-    except Exception as error:
-        _print_traceback(error)
-        return 1
-    finally:
-        sys.argv = before
-        ending.end()
-    return 0
-
-
-def _print_traceback(error):
-    """The error as another process would have printed it: without what runs it here."""
-    import traceback
-
-    trace = error.__traceback__
-    own = (__file__, "<frozen runpy>")
-    while trace is not None and trace.tb_frame.f_code.co_filename in own:
-        trace = trace.tb_next
-    text = "".join(traceback.format_exception(type(error), error, trace))
-    print(text, end="", file=sys.stderr)
-
-
 def _xargs(words, source):
     from wasm_guest import commands
 
@@ -484,7 +434,7 @@ COMMANDS = {
     "pip": packages.pip,
     "pip3": packages.pip,
     "pwd": _pwd,
-    "python": _python,
+    "python": python,
     "rm": _rm,
     "rmdir": _rmdir,
     "sleep": _sleep,
