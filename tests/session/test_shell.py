@@ -447,6 +447,9 @@ def test_the_streams_of_a_script_are_two(session: Session, cell: RunCell) -> Non
     assert cell(session, "!echo err >&2").stdout == "err\n", "a terminal has one"
     assert cell(session, "%%bash --out o --err e\necho out\necho err >&2").stdout == ""
     assert cell(session, "o, e").value == "('out\\n', 'err\\n')"
+    # As IPython has it where there is no such program.
+    cell(session, "%%ruby --bg --out lines --err o\nputs 1")
+    assert cell(session, "lines, o").value == "('', '')"
 
 
 def test_a_script_that_fails_fails_its_cell(session: Session, cell: RunCell) -> None:
@@ -726,6 +729,8 @@ def test_a_missing_module_that_cannot_be_added_says_so(
 def test_the_advice_names_the_package_and_not_the_module(shared: Session, cell: RunCell) -> None:
     error = cell(shared, "import dotenv").result.error
     assert error is not None and error.traceback[-1].endswith("site-packages python-dotenv")
+    error = cell(shared, "import altair").result.error
+    assert error is not None and error.traceback[-1].endswith("site-packages 'altair<6'")
 
 
 @pytest.mark.parametrize("name", sorted(set(COMMANDS) - {"save"}))

@@ -90,6 +90,9 @@ def _own_environment():
         "IPYTHONDIR": f"{_workspace}/{HOME}/.ipython",
         # joblib then runs its work in sequence instead of asking for processes.
         "JOBLIB_MULTIPROCESSING": "0",
+        # It would put files in the places of descriptors, which are not where a cell prints, and
+        # ask who owns its folder.
+        "PYTEST_ADDOPTS": f"--capture=sys -p no:faulthandler --basetemp={_temporary}/pytest",
         "TERM": "xterm-256color",
     }
 
@@ -215,6 +218,11 @@ def complete_science():
 
         module.Image.register_save("JPEG", save)
 
+    def complete_altair(module):
+        # Its own choice is a script, which the page does not get.
+        module.renderers.enable("mimetype")
+
+    after_import.change("altair", complete_altair)
     after_import.change("numpy", complete_numpy)
     after_import.change("pandas", complete_pandas)
     after_import.change("matplotlib.axes", complete_axes)

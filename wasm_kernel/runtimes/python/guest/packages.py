@@ -54,10 +54,14 @@ _COMPILED = {
 HOW_TO_ADD = "pip install --target workspace/site-packages"
 """What the user runs where there is a network; the workspace is beside the notebook by default."""
 
+_VERSIONS = {"altair": "altair<6"}
+"""Those that work best here: JupyterLab 4.6 does not show the figures of a newer Altair."""
+
 
 def how_to_add(*requirements):
     """The line that a user copies to a shell, where a requirement shall be one word."""
-    return f"{HOW_TO_ADD} {shlex.join(requirements)}"
+    wanted = [_VERSIONS.get(requirement, requirement) for requirement in requirements]
+    return f"{HOW_TO_ADD} {shlex.join(wanted)}"
 
 
 def distribution_of(module):

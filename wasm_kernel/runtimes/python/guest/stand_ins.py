@@ -19,6 +19,7 @@ _MODULES = {
     "nbformat.sign": "wasm_guest.notebook_format",
     "nbformat.v4": "wasm_guest.notebook_format",
     "pwd": "wasm_guest.accounts",
+    "rpds.rpds": "wasm_guest.persistent",
 }
 _PACKAGES = ("distutils", "nbformat")
 

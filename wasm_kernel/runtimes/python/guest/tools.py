@@ -8,7 +8,7 @@ import shutil
 import sys
 import time
 
-from wasm_guest import archives, finding, packages, text_tools
+from wasm_guest import archives, environment, finding, packages, text_tools
 from wasm_guest.python_program import python
 from wasm_guest.refusals import NETWORK
 from wasm_guest.text_tools import option_value, unescaped
@@ -29,11 +29,18 @@ def unknown(name):
 def find(name):
     """The command of a name or of a path; the interpreter has a path of its own here."""
     name = os.path.basename(name)
-    return (
-        python
-        if re.fullmatch(r"python[\d.]*(wasm)?", name) and name != "python2"
-        else COMMANDS.get(name)
-    )
+    if re.fullmatch(r"python[\d.]*(wasm)?", name) and name != "python2":
+        return python
+    return COMMANDS.get(name) or _of_a_package(name)
+
+
+def _of_a_package(name):
+    """A command that came with a package which the user has added: ``pytest``."""
+    for folder in environment.package_folders():
+        script = f"{folder}/bin/{name}"
+        if os.path.isfile(script):
+            return lambda words, source: python([script, *words], source)
+    return None
 
 
 def _split(words):
