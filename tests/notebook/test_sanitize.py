@@ -1020,6 +1020,15 @@ class TestBundle:
             "(not a type this kernel shows)."
         ]
 
+    def test_a_widget_says_what_to_do_instead(self) -> None:
+        data = {"text/plain": "IntSlider(value=0)", "application/vnd.jupyter.widget-view+json": {}}
+        clean = sanitize(data, {}, html="safe")
+        assert clean.data == {"text/plain": "IntSlider(value=0)"}
+        assert clean.notes == [
+            "Not shown: widgets, for code of the page and of a cell cannot reach each other here. "
+            "Set the value in the cell and run it again."
+        ]
+
     def test_nothing_left_is_said(self) -> None:
         clean = sanitize({"application/javascript": "x"}, {}, html="safe")
         assert clean.data == {"text/plain": "<This output has no form that is safe to show.>"}

@@ -243,9 +243,16 @@ def test_streams_of_a_program_go_where_they_are_sent(shared: Session, cell: RunC
 def test_a_program_that_is_not_there_is_not_found(shared: Session, cell: RunCell) -> None:
     ran = cell(shared, LOOKING + "subprocess.Popen(['ffmpeg', '-version'])")
     assert ran.result.error is not None and ran.result.error.name == "FileNotFoundError"
-    assert "command not found in the sandbox" in ran.result.error.value
+    assert ran.result.error.value == "[Errno 2] No such file or directory: 'ffmpeg'"
+    assert "ffmpeg: command not found in the sandbox" in ran.result.error.traceback[-1]
     ran = cell(shared, LOOKING + "subprocess.run(['git', 'clone', 'x'])")
-    assert ran.result.error is not None and "no network" in ran.result.error.value
+    assert ran.result.error is not None and "no network" in ran.result.error.traceback[-1]
+    code = (
+        "import io\nprogram = subprocess.Popen(['cat'], stdin=-1, stdout=-1)\n"
+        "pipe = io.TextIOWrapper(program.stdin)\npipe.write('through')\npipe.close()\n"
+        "print(program.stdout.read())"
+    )
+    assert cell(shared, LOOKING + code).stdout == "b'through'\n"
 
 
 def test_a_pipe_takes_what_its_mode_says(shared: Session, cell: RunCell) -> None:

@@ -21,6 +21,11 @@ MATH_COMMANDS_OFF = "Some LaTeX commands were switched off."
 TEXT_CUT = "The text was cut because it is too large."
 NOTHING_LEFT = "This output has no form that is safe to show."
 FAILED = "This output could not be checked, so only its text is shown."
+WIDGETS_LEFT_OUT = (
+    "Not shown: widgets, for code of the page and of a cell cannot reach each other here. Set the "
+    "value in the cell and run it again."
+)
+_WIDGET = "application/vnd.jupyter.widget-view+json"
 _PLAIN_TYPE = pattern(r"[a-z0-9][a-z0-9.+-]{0,60}/[a-z0-9][a-z0-9.+-]{0,60}")
 _TYPES_NAMED = 3
 
@@ -37,6 +42,8 @@ def type_names(types: list[str]) -> str:
 
 def types_left_out(types: list[str]) -> str:
     """Types that are not on the list."""
+    if types == [_WIDGET]:
+        return WIDGETS_LEFT_OUT
     return f"Not shown: {type_names(types)} (not a type this kernel shows)."
 
 

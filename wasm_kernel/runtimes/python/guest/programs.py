@@ -185,6 +185,14 @@ class _Input:
     def flush(self):
         pass
 
+    def readable(self):
+        return False
+
+    seekable = readable
+
+    def writable(self):
+        return True
+
     def close(self):
         if not self.closed:
             self.closed = True
@@ -205,7 +213,9 @@ def _words(args, shell):
     if shell:
         return ["sh", "-c", *words]
     if not (commands.has_program(words[0]) or os.path.isfile(words[0])):
-        raise FileNotFoundError(errno.ENOENT, tools.unknown(words[0]).partition(": ")[2], words[0])
+        error = FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), words[0])
+        error.add_note(tools.unknown(words[0]))
+        raise error
     return words
 
 

@@ -28,9 +28,11 @@ def python(words, source):
             file=sys.stderr,
         )
         return 2
+    # Held until its files are written: the collector may come at any time.
+    names = None
     try:
         with _as_another_process():
-            _run(words, source)
+            names = _run(words, source)
     except SystemExit as stop:
         if stop.code is None or isinstance(stop.code, int):
             return stop.code or 0
@@ -40,6 +42,7 @@ def python(words, source):
         _print_traceback(error)
         return 1
     finally:
+        del names
         ending.end()
     return 0
 
@@ -54,23 +57,28 @@ def _without_options(words):
 
 
 def _run(words, source):
+    """Run it; what it has defined."""
     import runpy
 
     if words[:1] == ["-c"]:
         sys.argv = ["-c", *words[2:]]
-        exec(compile(words[1], "<string>", "exec"), {"__name__": "__main__"})
-    elif words[:1] == ["-m"]:
+        return _run_text(words[1], "<string>")
+    if words[:1] == ["-m"]:
         sys.argv = words[1:]
-        runpy.run_module(words[1], run_name="__main__", alter_sys=True)
-    elif words and words[0] != "-":
+        return runpy.run_module(words[1], run_name="__main__", alter_sys=True)
+    if words and words[0] != "-":
         sys.argv = list(words)
         if os.path.isdir(words[0]):
-            runpy.run_path(words[0], run_name="__main__")
-        else:
-            _run_file(os.path.abspath(words[0]))
-    else:
-        sys.argv = ["-"]
-        exec(compile(source.read(), "<stdin>", "exec"), {"__name__": "__main__"})
+            return runpy.run_path(words[0], run_name="__main__")
+        return _run_file(os.path.abspath(words[0]))
+    sys.argv = ["-"]
+    return _run_text(source.read(), "<stdin>")
+
+
+def _run_text(text, name):
+    names = {"__name__": "__main__"}
+    exec(compile(text, name, "exec"), names)
+    return names
 
 
 def _run_file(path):
@@ -84,6 +92,7 @@ def _run_file(path):
         exec(code, vars(main))
     finally:
         sys.modules["__main__"] = before
+    return vars(main)
 
 
 @contextlib.contextmanager
