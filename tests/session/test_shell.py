@@ -715,6 +715,7 @@ def test_store_and_rerun_are_there_from_the_start(session: Session, cell: RunCel
         ("ipywidgets", "there are no widgets"),
         ("torch", "compiled parts, which do not run in the sandbox; there is scikit-learn"),
         ("cv2", "opencv-python has compiled parts"),
+        ("line_profiler", "which do not run in the sandbox; there is %prun"),
         ("requests", "could do nothing there: the sandbox has no network; download the file on"),
     ],
 )
