@@ -220,7 +220,7 @@ def test_a_resumed_session_keeps_the_limits_of_this_kernel(make_kernel: MakeKern
 
 def test_policy_shows_the_limits(kernel: Kernel) -> None:
     rows = dict(line.split(None, 1) for line in said(kernel.run("%policy")).splitlines())
-    assert rows["fuel_budget"] == "100G"
+    assert rows["fuel_budget"] == "1T"
     assert rows["timeout_seconds"] == "none"
     assert set(rows) == {
         "fuel_budget", "memory_bytes", "timeout_seconds", "stdout_max_bytes", "stderr_max_bytes",

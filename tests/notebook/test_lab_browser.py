@@ -80,7 +80,7 @@ def test_run_all_shows_outputs_and_metrics(open_notebook: OpenNotebook) -> None:
     expect(notebook.output(3)).to_contain_text("written")
     for number in range(4):
         expect(notebook.prompt(number)).to_have_text(f"[{number + 1}]:")
-        expect(notebook.output(number)).to_contain_text(re.compile(r"fuel .+ of 100 G"))
+        expect(notebook.output(number)).to_contain_text(re.compile(r"fuel .+ of 1 T"))
         expect(notebook.output(number)).to_contain_text(re.compile(r"memory .+ of 1\.07 GB"))
     line = notebook.output(3).locator("div", has_text=re.compile("^[0-9.]+ m?s · fuel")).last
     expect(line).to_contain_text("created notes.txt (22 B)")
@@ -362,7 +362,7 @@ def test_the_magic_in_an_ordinary_notebook(page: Page, server: Server) -> None:
         notebook.run_all()
         expect(notebook.output(13)).to_contain_text("session default is closed")
         notebook.until("idle")
-        expect(notebook.output(2)).to_contain_text(re.compile(r"fuel .+ of 100 G"))
+        expect(notebook.output(2)).to_contain_text(re.compile(r"fuel .+ of 1 T"))
         expect(notebook.output(4).locator("img")).to_be_visible()
         expect(notebook.output(6)).to_contain_text("To give it more: %%sandbox --fuel 2500M")
         for theme in ("Light", "Dark"):

@@ -164,7 +164,7 @@ def test_a_mistake_is_one_line(ordinary: Kernel) -> None:
 def test_metrics_are_for_people(ordinary: Kernel) -> None:
     assert "fuel" not in sandbox(ordinary, "1").shown
     ran = ordinary.run("%%sandbox\n1", **WATCHED)
-    assert re.search(r"^\[.* · fuel .* of 100 G · memory .*\]$", ran.shown, re.MULTILINE)
+    assert re.search(r"^\[.* · fuel .* of 1 T · memory .*\]$", ran.shown, re.MULTILINE)
     failed = "%%sandbox --fuel 150M\nwhile True: pass"
     assert "To give it more" not in ordinary.run(failed).traceback
     assert ordinary.run(failed, **WATCHED).traceback.endswith("%%sandbox --fuel 750M")

@@ -106,7 +106,7 @@ def created(path: str, size: int = 12) -> FileChange:
 
 def test_the_line_has_time_fuel_and_memory_in_both_forms() -> None:
     shown = metrics(result(), NOTEBOOK_POLICY)
-    assert shown.text == "[2.35 s · fuel 1.8 M of 100 G · memory 63.2 MB of 1.07 GB]"
+    assert shown.text == "[2.35 s · fuel 1.8 M of 1 T · memory 63.2 MB of 1.07 GB]"
     assert Seen(shown.html).text == shown.text.strip("[]")
     assert shown.bundle == {"text/html": shown.html, "text/plain": shown.text}
 
@@ -160,7 +160,7 @@ def test_cut_output_is_said() -> None:
 @pytest.mark.parametrize("limit", [Limit.TIME, Limit.INTERRUPTED])
 def test_fuel_is_a_least_amount_where_a_clock_ended_the_run(limit: Limit) -> None:
     shown = metrics(result(limit=limit, fuel_consumed=177_000), NOTEBOOK_POLICY)
-    assert "fuel at least 177 k of 100 G" in shown.text
+    assert "fuel at least 177 k of 1 T" in shown.text
 
 
 # Names that a guest chose.
@@ -267,7 +267,7 @@ def test_no_advice_where_the_ceiling_has_no_more(limit: Limit) -> None:
         (Limit.FUEL, {"fuel_budget": 10**11}, {}, "%policy fuel_budget=500G"),
         (Limit.FUEL, {"fuel_budget": 10**12}, {}, "%policy fuel_budget=5T"),
         (Limit.FUEL, {"fuel_budget": 7}, {}, "%policy fuel_budget=35"),
-        (Limit.FUEL, {}, {"fuel_budget": 123_456_789_000}, "%policy fuel_budget=123456789000"),
+        (Limit.FUEL, {}, {"fuel_budget": 1_234_567_890_000}, "%policy fuel_budget=1234567890000"),
         (Limit.MEMORY, {"memory_bytes": 2**30}, {}, "%policy memory_bytes=2GiB"),
         (Limit.MEMORY, {"memory_bytes": 300_000_000}, {}, "%policy memory_bytes=600MB"),
         (Limit.MEMORY, {"memory_bytes": 3 << 30}, {}, "%policy memory_bytes=4194240KiB"),

@@ -12,14 +12,17 @@ DEFAULT_POLICY = ExecutionPolicy()
 """One-shot runs: small and strict, as documented."""
 
 NOTEBOOK_POLICY = DEFAULT_POLICY.replace(
-    fuel_budget=100_000_000_000,
+    fuel_budget=1_000_000_000_000,
     memory_bytes=1 * GIBI,
     stdout_max_bytes=10_000_000,
     stderr_max_bytes=10_000_000,
     workspace_max_bytes=10 * GIBI,
     workspace_max_files=200_000,
 )
-"""Live sessions: room for real work and no wall limit, because a person can interrupt."""
+"""Live sessions: room for real work, and no wall limit, because a person can interrupt.
+
+The fuel is for a minute and a half of computing; a loop that never ends is ended by then.
+"""
 
 PRESETS: dict[str, ExecutionPolicy] = {"one-shot": DEFAULT_POLICY, "notebook": NOTEBOOK_POLICY}
 

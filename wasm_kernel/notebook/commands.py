@@ -1,4 +1,4 @@
-"""Cells that speak to the host: lines such as ``%undo`` or ``%policy fuel_budget=500G``.
+"""Cells that speak to the host: lines such as ``%undo`` or ``%policy fuel_budget=2T``.
 
 A cell is one of these only if every line of it is; anything else goes to IPython in the guest.
 Such lines may come from a notebook that nobody has read: none of them can do more than the
