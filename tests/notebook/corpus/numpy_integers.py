@@ -213,9 +213,49 @@ flowers.target.head(2)
 is_wide(np.array([True, False]) * 1)
 
 # %% made-by-a-library
+
+# %% found-in-columns
+is_wide(frame["n"].argsort(), frame["city"].factorize()[0], pd.factorize(np.array(list("aba")))[0], pd.Series([1, 3]).searchsorted([2]), pd.Index(list("ab")).get_indexer(["b"]))
+frame["n"].argmax(), pd.Index([3, 1]).argmin(), np.argsort(frame["n"]).dtype
+
+# %% cut
+is_wide(pd.cut(frame["n"], 2, labels=False), pd.qcut(frame["n"], 2, labels=False), pd.cut(frame["n"], 2, labels=False, retbins=True)[0], pd.cut([1, 2, 3], 2, labels=False))
+
+# %% labels-of-classes
+from sklearn.preprocessing import LabelBinarizer, LabelEncoder, MultiLabelBinarizer
+is_wide(LabelEncoder().fit_transform(list("aba")), LabelEncoder().fit(list("ab")).transform(["b"]), LabelBinarizer().fit_transform(list("aba")), MultiLabelBinarizer().fit_transform([["a"], ["b"]]))
+LabelEncoder().fit_transform(list("aba")) * 3_000_000_000
+
+# %% labels-of-columns
+labelled = frame[["city", "n"]].apply(LabelEncoder().fit_transform)
+assert list(labelled.select_dtypes("int64")) == ["city", "n"]
+labelled
+
+# %% labels-of-data-sets
+from sklearn import datasets
+is_wide(datasets.load_iris().target, datasets.load_wine(return_X_y=True)[1], datasets.load_digits().target, datasets.make_blobs(5)[1], datasets.make_moons(6)[1], datasets.make_classification()[1])
+is_wide(datasets.load_iris(as_frame=True).frame["target"], datasets.load_iris(as_frame=True).target)
+datasets.load_iris(as_frame=True).frame.info()
+
+# %% labels-of-groups
+from sklearn.cluster import DBSCAN, AgglomerativeClustering
+from sklearn.ensemble import IsolationForest
+from sklearn.mixture import GaussianMixture
 from sklearn.neighbors import NearestNeighbors
-points = np.array([[1.0], [2.0], [3.0]])
-is_wide(NearestNeighbors(n_neighbors=2).fit(points).kneighbors(points)[1])
+points = np.array([[1.0], [2.0], [3.0], [9.0]])
+is_wide(DBSCAN(eps=2, min_samples=2).fit(points).labels_, AgglomerativeClustering(2).fit_predict(points), GaussianMixture(2).fit(points).predict(points), IsolationForest(n_estimators=3).fit_predict(points), NearestNeighbors(n_neighbors=2).fit(points).kneighbors(points)[1])
+
+# %% results-of-tests
+from scipy import stats
+stats.mode(np.array([1, 1, 2])), stats.describe(np.array([1, 2, 3])), stats.ttest_1samp([1.0, 2.0, 4.0], 0).df, stats.ttest_rel([1.0, 2.0, 4.0], [2.0, 2.0, 1.0])
+
+# %% peaks-and-their-properties
+found, properties = signal.find_peaks(wave, prominence=0.5)
+is_wide(found, properties["left_bases"], signal.argrelmax(wave)[0])
+
+# %% made-by-a-library
+from sklearn.model_selection import KFold
+is_wide(next(KFold(2).split(points))[0])
 
 # %% function-of-a-list
 assert np.square([100_000])[0] == 10**10

@@ -10,7 +10,9 @@ def change(name, function):
     """Call a function with the module of that name whenever it is loaded."""
     if not _CHANGES:
         sys.meta_path.insert(0, _Finder)
-    _CHANGES[name] = function
+    functions = _CHANGES.setdefault(name, [])
+    if function not in functions:
+        functions.append(function)
     if name in sys.modules:
         function(sys.modules[name])
 
@@ -41,4 +43,5 @@ class _Loader:
     def exec_module(self, module):
         module.__loader__ = module.__spec__.loader = self._plain
         self._plain.exec_module(module)
-        _CHANGES[module.__name__](module)
+        for function in _CHANGES[module.__name__]:
+            function(module)

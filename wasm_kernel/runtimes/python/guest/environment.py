@@ -8,7 +8,7 @@ import random
 import sys
 import tempfile
 
-from wasm_guest import after_import
+from wasm_guest import after_import, wide_results
 
 HOME = ".wasm_kernel/home"
 
@@ -190,11 +190,6 @@ def complete_science():
 
         wide_libraries.widen_data_sets(module)
 
-    def complete_labels(module):
-        from wasm_guest import wide_libraries
-
-        wide_libraries.widen_labels(module)
-
     def complete_networkx(module):
         from wasm_guest import older_libraries
 
@@ -227,11 +222,11 @@ def complete_science():
     after_import.change("pandas", complete_pandas)
     after_import.change("matplotlib.axes", complete_axes)
     after_import.change("sklearn.datasets", complete_data_sets)
-    after_import.change("sklearn.preprocessing._label", complete_labels)
     after_import.change("networkx", complete_networkx)
     after_import.change("scipy.interpolate._fitpack_impl", complete_surfaces)
     after_import.change("scipy.sparse.linalg._interface", complete_operators)
     after_import.change("PIL.JpegImagePlugin", complete_jpeg)
+    wide_results.install()
 
 
 def at_rest():

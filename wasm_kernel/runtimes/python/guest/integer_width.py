@@ -72,7 +72,11 @@ def widened(result):
     """The same numbers with 64 bits, if they have those of the machine."""
     if isinstance(result, np.ndarray):
         return result.astype(np.int64) if result.dtype.char == NARROW else result
-    return np.int64(result) if type(result) is NARROW_TYPE else result
+    if type(result) is NARROW_TYPE:
+        return np.int64(result)
+    # A column or an index of pandas.
+    is_narrow = getattr(getattr(result, "dtype", None), "char", None) == NARROW
+    return result.astype(np.int64) if is_narrow else result
 
 
 def array_of(value):

@@ -39,6 +39,7 @@ BETWEEN = tuple(
     for name in (
         *("float_errors", "older_libraries", "scipy_gaps"),
         *("wide_classes", "wide_integers", "wide_libraries", "wide_methods"),
+        "wide_results",
     )
 )
 """The files that stand between a line and NumPy."""

@@ -136,18 +136,3 @@ def _with_wide_members(value):
         narrow = [name for name, kind in kinds.items() if kind == NARROW_TYPE]
         return value.astype(dict.fromkeys(narrow, np.int64)) if narrow else value
     return value.astype(np.int64) if kinds == NARROW_TYPE else value
-
-
-def widen_labels(module):
-    """The numbers that scikit-learn's ``LabelEncoder`` gives to classes."""
-    kind = module.LabelEncoder
-    for name in ("fit_transform", "transform"):
-        setattr(kind, name, _labelling(getattr(kind, name)))
-
-
-def _labelling(plain):
-    @functools.wraps(plain)
-    def label(self, y):
-        return widened(plain(self, y))
-
-    return label
