@@ -46,6 +46,21 @@ def test_timeit_and_time(shared: Session, cell: RunCell) -> None:
     assert cell(shared, "timed, timed_too").value == "(3, 4)"
 
 
+def test_timeit_takes_the_loops_and_runs_that_there_is_fuel_for(
+    make_session: MakeSession, cell: RunCell
+) -> None:
+    session = make_session(fuel_budget=3_000_000_000)
+    for line in ("sum(range(100_000))", "-n 5 -r 1000 sum(range(100_000))"):
+        measured = cell(session, f"%timeit -o -q {line}\n")
+        assert measured.result.success, measured.result.error
+        runs = printed(cell, session, "print(_.repeat, len(_.all_runs), _.loops)").split()
+        assert runs[0] == runs[1]
+        assert int(runs[2]) >= 1
+    assert int(runs[0]) < 1000
+    # A statement that is dear by itself is tried once and measured once.
+    assert "of 1 run," in printed(cell, session, "%timeit sum(range(2_000_000))")
+
+
 def test_who_and_whos(session: Session, cell: RunCell) -> None:
     assert printed(cell, session, "%who") == "Interactive namespace is empty.\n"
     cell(session, "apple = 1\npear = 'p'")

@@ -41,6 +41,19 @@ np.int_(10**15), np.int_ is np.int64, isinstance(np.array([1])[0], np.int_), fra
 # %% hash-of-a-type
 {np.dtype("int64"): "wide"}[np.array([1]).dtype], np.dtype("int64") == "int64", np.dtype("int64") == np.dtype("float64")
 
+# %% types-that-are-others
+from pandas.api.types import CategoricalDtype
+wide = np.array([1]).dtype
+assert wide != frame["city"].dtype and wide != CategoricalDtype() and not wide == CategoricalDtype() and wide != "object"
+frame[np.argsort(frame["n"])[::-1]]
+
+# %% former-name-of-a-type
+import warnings
+with warnings.catch_warnings(record=True) as told:
+    warnings.simplefilter("always")
+    assert not hasattr(np, "object")
+assert told[0].filename == (lambda: 0).__code__.co_filename
+
 # %% random-integers
 state = np.random.RandomState(42)
 is_wide(state.randint(0, 2**40, 3), state.choice(5, 3), state.permutation(4), state.poisson(3, 2), np.random.randint(9, size=2))

@@ -156,6 +156,9 @@ class Conversation:
         if operation == "show":
             self.fuel.open_both(self._guest)
             return None
+        if operation == "fuel":
+            self.fuel.settle(self._guest.fuel)
+            return Frame({"left": self.fuel.user_left})
         if operation == "reply":
             if self.reply is None:
                 size = len(frame.buffers[0]) if frame.buffers else 0

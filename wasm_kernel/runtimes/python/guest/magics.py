@@ -10,7 +10,7 @@ import types
 
 from IPython import get_ipython
 from IPython.core.error import UsageError
-from wasm_guest import commands, packages
+from wasm_guest import commands, packages, timing
 from wasm_guest.refusals import PROCESSES
 
 _PROGRAMS = ("bash", "sh", "python", "python2", "python3", "perl", "ruby", "pypy", "cmd")
@@ -35,6 +35,7 @@ def install(shell):
     ):
         for name in names:
             shell.register_magic_function(function, kind, name)
+    timing.install()
     shell.safe_execfile_ipy = types.MethodType(_run_notebook, shell)
     _say_that_this_is_the_sandbox(shell)
 

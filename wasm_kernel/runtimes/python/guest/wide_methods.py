@@ -96,13 +96,13 @@ def _name_wide_types():
     np.__getattr__ = __getattr__
     del np.int_, np.uint
     kind = type(np.dtype(np.int64))
-    is_equal = kind.__eq__
+    is_equal, is_other = kind.__eq__, kind.__ne__
 
     def __eq__(self, value, /):
         return is_plain_integer(value) or is_equal(self, value)
 
     def __ne__(self, value, /):
-        return not __eq__(self, value)
+        return not is_plain_integer(value) and is_other(self, value)
 
     change_type(kind, {"__eq__": __eq__, "__ne__": __ne__})
 
