@@ -876,7 +876,7 @@ def test_naming_home_makes_the_folder(session: Session, cell: RunCell) -> None:
 def test_a_data_set_that_is_not_there_says_what_to_do(shared: Session, cell: RunCell) -> None:
     ran = cell(shared, "import statsmodels.api as sm\nsm.datasets.heart.load()")
     assert ran.error.name == "FileNotFoundError"
-    assert "this data set is not in the sandbox" in "".join(ran.error.traceback)
+    assert "with heart.csv in the workspace" in "".join(ran.error.traceback)
 
 
 def test_argparse_has_a_name_for_the_program(shared: Session, cell: RunCell) -> None:

@@ -3,7 +3,7 @@
 import builtins
 import json
 
-from wasm_guest import door, environment, older_python, script, stand_ins, streams
+from wasm_guest import data_sets, door, environment, older_python, script, stand_ins, streams
 
 _REHEARSALS = 30
 
@@ -28,6 +28,7 @@ def boot(image):
     stand_ins.install()
     older_python.install()
     environment.complete_science()
+    data_sets.install()
     environment.at_rest()
 
 

@@ -37,9 +37,8 @@ _OWN = os.path.dirname(__file__)
 BETWEEN = tuple(
     f"{_OWN}/{name}.py"
     for name in (
-        *("float_errors", "older_libraries", "scipy_gaps"),
-        *("wide_classes", "wide_integers", "wide_libraries", "wide_methods"),
-        "wide_results",
+        *("data_sets", "float_errors", "older_libraries", "scipy_gaps", "wide_classes"),
+        *("wide_integers", "wide_libraries", "wide_methods", "wide_results"),
     )
 )
 """The files that stand between a line and NumPy."""
