@@ -1,7 +1,8 @@
 """64-bit integers for the user's code, as NumPy makes them on every other machine.
 
 Here are NumPy's functions; ``integer_width`` says for whom. ``wide_methods`` does the same for what
-arrays and random generators make, ``wide_classes`` and ``wide_libraries`` for what their names say.
+arrays and random generators make, ``wide_classes``, ``wide_libraries`` and
+``wide_results`` for what their names say.
 """
 
 import functools
