@@ -225,8 +225,6 @@ flowers.target.head(2)
 # %% truth-values-with-a-number
 is_wide(np.array([True, False]) * 1)
 
-# %% made-by-a-library
-
 # %% found-in-columns
 is_wide(frame["n"].argsort(), frame["city"].factorize()[0], pd.factorize(np.array(list("aba")))[0], pd.Series([1, 3]).searchsorted([2]), pd.Index(list("ab")).get_indexer(["b"]))
 frame["n"].argmax(), pd.Index([3, 1]).argmin(), np.argsort(frame["n"]).dtype
