@@ -89,7 +89,7 @@ def test_scripts_have_them_too(tmp_path: Path) -> None:
         ("image.save('a.webp')", "cannot write WEBP; save it as PNG"),
         ("import matplotlib.pyplot as plt\nplt.savefig('a.webp')", "cannot write WEBP"),
         ("image.save('a.jp2')", "cannot write JPEG2K; save it as PNG"),
-        ("Image.frombytes('RGB', (1, 1), b'', 'jpeg', 'RGB', '')", "cannot read JPEG; convert"),
+        ("Image.frombytes('RGB', (1, 1), b'', 'jpeg2k', 'RGB', '')", "cannot read JPEG2K; convert"),
         ("import curses", "has no curses"),
     ],
 )

@@ -211,6 +211,12 @@ def complete_science():
 
             jpeg.save(image, file)
 
+        def decoder(*args):
+            from wasm_guest import jpeg_reading
+
+            return jpeg_reading.Decoder(*args)
+
+        module.Image.register_decoder("jpeg", decoder)
         module.Image.register_save("JPEG", save)
 
     def complete_altair(module):

@@ -1,7 +1,6 @@
 """Writes JPEG files, which the guest's Pillow has no codec for: baseline, with the usual tables.
 
-NumPy does the work on all blocks of a picture at once. Reading JPEG would take a loop for each of
-its symbols, and is left out.
+NumPy does the work on all blocks of a strip at once.
 """
 
 import itertools
@@ -229,6 +228,13 @@ def _ac_symbols(n):
     first = bytes.fromhex(_AC_FIRST[n])
     every = {run << 4 | size for run in range(16) for size in range(1, 11)}
     return [*first, *sorted(every - set(first))]
+
+
+def usual_codes():
+    """The tables that files have which bring none: counts and symbols, by kind and number."""
+    found = {(0, n): (bytes(_DC_COUNTS[n]), bytes(range(12))) for n in (0, 1)}
+    found |= {(1, n): (bytes(_AC_COUNTS[n]), bytes(_ac_symbols(n))) for n in (0, 1)}
+    return found
 
 
 def _codes(counts, symbols):

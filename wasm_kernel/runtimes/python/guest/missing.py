@@ -14,8 +14,8 @@ from wasm_guest.refusals import NETWORK, PROCESSES
 _WIDGETS = ("anywidget", "bqplot", "comm", "ipyleaflet", "ipympl", "ipywidgets", "qgrid")
 # As Pillow says it, and Matplotlib with it, where a codec was not built in.
 _CODEC = re.compile(
-    r"'(WEBP|AVIF)'|unknown file extension: \.(webp|avif)|encoder (jpeg|jpeg2k) not available"
-    r"|decoder (?P<read>jpeg|jpeg2k) not available"
+    r"'(WEBP|AVIF)'|unknown file extension: \.(webp|avif)|encoder (jpeg2k) not available"
+    r"|decoder (?P<read>jpeg2k) not available"
 )
 _NETWORK = (
     *("aiohttp", "anthropic", "boto3", "google", "httpx", "huggingface_hub", "kaggle"),
