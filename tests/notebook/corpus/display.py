@@ -86,6 +86,22 @@ jpeg = io.BytesIO()
 Picture.new("RGB", (8, 8), "orange").save(jpeg, "JPEG")
 Image(jpeg.getvalue())
 
+# %% jpeg-value
+Picture.open(jpeg)
+
+# %% jpeg-pixels
+photograph = Picture.open(jpeg).convert("L")
+photograph.size, photograph.getpixel((3, 3)), photograph.getextrema()
+
+# %% jpeg-thumbnail
+Picture.new("RGB", (640, 480), "teal").save("teal.jpg", quality=90, dpi=(96, 96))
+with Picture.open("teal.jpg") as large:
+    large.thumbnail((64, 64))
+    print(large.size, large.format, large.info["dpi"])
+
+# %% jpeg-cut-short
+Picture.open(io.BytesIO(open("teal.jpg", "rb").read()[:2000])).load()
+
 # %% image-gif
 gif = io.BytesIO()
 frames = [Picture.new("P", (8, 8), shade) for shade in (10, 100, 200)]

@@ -179,6 +179,14 @@ plt.imread("sine.png").shape[2]
 # %% imsave
 plt.imsave("noise.png", np.random.default_rng(0).random((10, 10)))
 
+# %% imread-jpeg
+plt.imsave("noise.jpg", np.random.default_rng(0).random((10, 10)))
+plt.imread("noise.jpg").shape
+
+# %% imshow-jpeg
+plt.imshow(plt.imread("noise.jpg"))
+plt.show()
+
 # %% inline-svg
 from matplotlib_inline.backend_inline import set_matplotlib_formats
 set_matplotlib_formats("svg")
