@@ -85,7 +85,7 @@ _OF_ERROR: dict[str, _Kind] = {
     ),
     "MissingCodec": _Kind(
         ("a picture in a format that the sandbox's Pillow was built without",),
-        "docs/differences.md#jpeg",
+        "docs/differences.md#pictures",
         "a format of pictures is not in the sandbox",
     ),
     "MissingFile": _Kind(
