@@ -13,6 +13,7 @@ import sys
 import time
 
 from wasm_guest import commands, tools
+from wasm_guest.refusals import NETWORK
 
 
 def install():
@@ -213,8 +214,11 @@ def _words(args, shell):
     if shell:
         return ["sh", "-c", *words]
     if not (commands.has_program(words[0]) or os.path.isfile(words[0])):
+        why = tools.unknown(words[0])
+        if NETWORK in why:  # worth saying also where only the error itself is shown
+            raise FileNotFoundError(errno.ENOENT, NETWORK, words[0])
         error = FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), words[0])
-        error.add_note(tools.unknown(words[0]))
+        error.add_note(why)
         raise error
     return words
 
