@@ -8,12 +8,9 @@ from __future__ import annotations
 
 import functools
 import os
-import re
 import sys
 
-from wasm_kernel.core.patterns import pattern
-
-_FOLDER = pattern(r"(?P<name>[^-]+)-(?P<version>[^-]+)\.dist-info")
+_SUFFIX = ".dist-info"
 
 
 def version_of(name: str) -> str:
@@ -34,10 +31,10 @@ def _versions_in(place: str) -> dict[str, str]:
         names = [entry.name for entry in os.scandir(place)]
     except OSError:
         return {}
-    found = (_FOLDER.fullmatch(name) for name in names if name.endswith(".dist-info"))
-    return {_normal(match["name"]): match["version"] for match in found if match}
+    found = (name.removesuffix(_SUFFIX).partition("-") for name in names if name.endswith(_SUFFIX))
+    return {_normal(name): version for name, _, version in found if name and version}
 
 
 def _normal(name: str) -> str:
-    """As the index compares names."""
-    return re.sub(r"[-_.]+", "-", name).lower()
+    """As the index compares names, but for separators in a row, which no folder has."""
+    return name.lower().replace("_", "-").replace(".", "-")
