@@ -649,6 +649,22 @@ def test_an_unknown_command_says_where_those_there_are_stand(
     assert "grep, gunzip, gzip, head, help, hostname, ls" in printed(cell, shared, "!help")
 
 
+def test_small_commands_that_ask_about_the_machine(cell: RunCell, shared: Session) -> None:
+    text = "!nproc && arch && printenv LANG_OF_MINE HOME; clear"
+    cell(shared, "import os; os.environ['LANG_OF_MINE'] = 'nb'")
+    home = os.path.join("/app", ".wasm_kernel/home")
+    assert printed(cell, shared, text) == f"1\nwasm32\nnb\n{home}\n"
+    assert printed(cell, shared, "!printenv NO_SUCH_NAME; echo $?") == "1\n"
+
+
+@pytest.mark.parametrize("name", ["conda", "apt-get"])
+def test_what_installs_elsewhere_says_how_packages_come(
+    cell: RunCell, shared: Session, name: str
+) -> None:
+    text = printed(cell, shared, f"!{name} install -y six")
+    assert text.startswith(f"{name}: not in the sandbox") and "pip install" in text
+
+
 @pytest.mark.parametrize(
     "code",
     ["!git clone https://127.0.0.1/x",

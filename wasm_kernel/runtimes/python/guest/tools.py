@@ -15,6 +15,7 @@ from wasm_guest.text_tools import option_value, unescaped
 from wasm_guest.text_tools import read as _read
 
 _GREP_WORDS = ("color=?", "colour=?", "include=")
+_INSTALLERS = ("apt", "apt-get", "brew", "conda", "mamba", "npm", "uv", "yum")
 
 
 def unknown(name):
@@ -23,6 +24,11 @@ def unknown(name):
         return f"{name}: {NETWORK}"
     if name == "git":
         return "git: the sandbox has no network and no git; use it on your computer"
+    if name in _INSTALLERS:
+        return (
+            f"{name}: not in the sandbox, where nothing can be installed; Python packages come "
+            f"from your computer: {packages.how_to_add('PACKAGE')}"
+        )
     return f"{name}: command not found in the sandbox ('help' lists those that are there)"
 
 
@@ -377,6 +383,14 @@ def _env(*_):
         print(f"{name}={value}")
 
 
+def _printenv(words, _):
+    if not words:
+        return _env()
+    values = [os.environ[name] for name in words if name in os.environ]
+    print(*values, sep="\n", end="\n" if values else "")
+    return 0 if len(values) == len(words) else 1
+
+
 def _xargs(words, source):
     from wasm_guest import commands
 
@@ -416,13 +430,23 @@ def _hostname(*_):
     print("sandbox")
 
 
+def _arch(*_):
+    print("wasm32")
+
+
+def _nproc(*_):
+    print(1)
+
+
 def _nothing(*_):
     return 0
 
 
 COMMANDS = {
+    "arch": _arch,
     "cat": _cat,
     "cd": _cd,
+    "clear": _nothing,
     "cp": _cp,
     "date": _date,
     "du": _du,
@@ -438,8 +462,10 @@ COMMANDS = {
     "ls": _ls,
     "mkdir": _mkdir,
     "mv": _mv,
+    "nproc": _nproc,
     "pip": packages.pip,
     "pip3": packages.pip,
+    "printenv": _printenv,
     "pwd": _pwd,
     "python": python,
     "rm": _rm,
