@@ -37,3 +37,18 @@ def test_statsmodels_loads_a_data_set_from_the_workspace(session: Session, cell:
     assert cell(session, "frame['age'].tolist()").value == "[54.3, 40.0]"
     # One that is there is not looked for elsewhere.
     assert cell(session, "sm.datasets.longley.load_pandas().data.shape").value == "(16, 7)"
+
+
+def test_scikit_learn_loads_its_photographs_from_the_workspace(
+    session: Session, cell: RunCell
+) -> None:
+    code = "from sklearn.datasets import load_sample_image, load_sample_images\n"
+    missing = cell(session, code + "load_sample_image('china.jpg')")
+    assert "with china.jpg or flower.jpg in the workspace or the data folder" in told(missing)
+    cell(session, "from PIL import Image\nImage.new('RGB', (20, 10), 'red').save('china.jpg')")
+    found = cell(
+        session, code + "load_sample_image('china.jpg').shape, load_sample_images().keys()"
+    )
+    assert found.value == "((10, 20, 3), dict_keys(['images', 'filenames', 'DESCR']))"
+    absent = cell(session, "load_sample_image('flower.jpg')")
+    assert absent.error.value == "Cannot find sample image: flower.jpg"

@@ -1,4 +1,4 @@
-"""Data sets that seaborn would fetch and statsmodels has not here: read from the user's folders.
+"""Data sets that libraries would fetch, or have not here: read from the user's folders.
 
 A file of the data set's name, in the workspace or in the data folder, is the one that is loaded.
 """
@@ -8,10 +8,13 @@ import os
 
 from wasm_guest import after_import, environment
 
+_PHOTOGRAPHS = ("china.jpg", "flower.jpg")
+
 
 def install():
     """Have the loaders look there."""
     after_import.change("seaborn", _complete_seaborn)
+    after_import.change("sklearn.datasets._base", _complete_sklearn)
     after_import.change("statsmodels.datasets.utils", _complete_statsmodels)
 
 
@@ -37,6 +40,27 @@ def _complete_seaborn(module):
             raise
 
     module.load_dataset = module.utils.load_dataset = load_dataset
+
+
+def _complete_sklearn(module):
+    plain = module.load_sample_images
+    if hasattr(plain, "__wrapped__"):
+        return
+
+    @functools.wraps(plain)
+    def load_sample_images():
+        from matplotlib.image import imread
+
+        places = [f"{_folder_of(name)}/{name}" for name in _PHOTOGRAPHS if _folder_of(name)]
+        if places:
+            return module.Bunch(images=list(map(imread, places)), filenames=places, DESCR="")
+        try:
+            return plain()
+        except ModuleNotFoundError as error:
+            error.add_note(_put_in(" or ".join(_PHOTOGRAPHS)))
+            raise
+
+    module.load_sample_images = load_sample_images
 
 
 def _complete_statsmodels(module):
