@@ -26,6 +26,7 @@ from wasm_kernel import (
     read_session_file,
     write_session_file,
 )
+from wasm_kernel.host.session_folder import SessionFolder
 
 HOUR = 3600
 
@@ -147,6 +148,16 @@ def test_listing_takes_a_pattern_and_leaves_out_what_is_not_the_users(root: Path
     assert list_session_files("a", root, pattern="**/d.???") == ["x/y/d.txt"]
 
 
+def test_many_folders_and_many_stars_take_no_time(root: Path) -> None:
+    deep = "a/" * 60 + "f"
+    write_session_file("a", deep, "", root)
+    started = time.perf_counter()
+    stars = "**/*/" * 12
+    assert list_session_files("a", root, pattern=f"{stars}none") == []
+    assert list_session_files("a", root, pattern=f"{stars}f") == [deep]
+    assert time.perf_counter() - started < 5
+
+
 def test_session_that_is_not_there(root: Path) -> None:
     assert list_session_files("absent", root) == []
     delete_session_workspace("absent", root)
@@ -254,6 +265,69 @@ def test_code_cannot_make_its_session_younger(root: Path) -> None:
     sandbox.execute(code)
     make_old(root, "a", 48)
     assert prune_sessions(24, root).deleted_sessions == ["a"]
+
+
+def test_root_in_the_home_folder_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    write_session_file("old", "f", "x", "~/sessions")
+    make_old(tmp_path / "sessions", "old", 48)
+    assert prune_sessions(24, "~/sessions").deleted_sessions == ["old"]
+    assert not (tmp_path / "sessions" / "old").exists()
+
+
+def test_age_that_is_no_number_deletes_nothing(root: Path) -> None:
+    write_session_file("a", "f", "x", root)
+    make_old(root, "a", 48)
+    assert prune_sessions(float("nan"), root) == PruneResult()
+    assert read_session_file("a", "f", root) == b"x"
+
+
+def test_note_of_the_last_use_is_never_written_through_a_link(root: Path, tmp_path: Path) -> None:
+    sandbox = create_sandbox(session_id="a", workspace_root=root)
+    note = root / ".sessions" / "a"
+    for target in (tmp_path / "there", tmp_path / "absent"):
+        note.unlink()
+        note.symlink_to(target)
+        (tmp_path / "there").touch()
+        os.utime(tmp_path / "there", (1, 1))
+        os.utime(note, (1, 1), follow_symlinks=False)
+        sandbox.execute("1")
+        assert (tmp_path / "there").stat().st_mtime == 1
+        assert not (tmp_path / "absent").exists()
+        assert prune_sessions(24, root).deleted_sessions == []
+
+
+def test_session_that_is_used_while_its_files_are_counted_is_kept(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_session_file("a", "f", "x", root)
+    make_old(root, "a", 48)
+    plain = SessionFolder.size
+
+    def size(folder: SessionFolder) -> int:
+        create_sandbox(session_id="a", workspace_root=root)
+        return plain(folder)
+
+    monkeypatch.setattr(SessionFolder, "size", size)
+    assert prune_sessions(24, root) == PruneResult()
+    assert read_session_file("a", "f", root) == b"x"
+
+
+def test_session_that_somebody_else_deletes_as_well_is_deleted(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_session_file("a", "f", "x", root)
+    import shutil
+
+    plain = shutil.rmtree
+
+    def rmtree(path: Path) -> None:
+        plain(path)
+        plain(path)
+
+    monkeypatch.setattr(shutil, "rmtree", rmtree)
+    delete_session_workspace("a", root)
+    assert os.listdir(root / ".sessions") == []
 
 
 def test_session_that_cannot_be_deleted_keeps_no_other(

@@ -18,7 +18,7 @@ from pathlib import Path, PurePosixPath
 from wasm_kernel.core.logging import SandboxLogger
 from wasm_kernel.core.record import Record, field
 from wasm_kernel.core.units import format_bytes
-from wasm_kernel.host.session_folder import DEFAULT_ROOT, SessionFolder, session_folders
+from wasm_kernel.host.session_folder import SessionFolder, root_of, session_folders
 from wasm_kernel.host.workspace import PRIVATE_FOLDER
 
 
@@ -169,7 +169,7 @@ def prune_sessions(
     A use is that a sandbox was made for it, or began a run. Folders without a note of that are
     left alone. With ``dry_run`` nothing is deleted.
     """
-    root = Path(DEFAULT_ROOT if workspace_root is None else workspace_root)
+    root = root_of(workspace_root)
     log, result = _logger(logger), PruneResult(dry_run=dry_run)
     log.log_prune_started(older_than_hours, str(root), dry_run)
     for folder in session_folders(root):
@@ -179,11 +179,14 @@ def prune_sessions(
             log.log_prune_skipped(folder.id, "missing_metadata")
             continue
         age_hours = (time.time() - last_use) / 3600
-        if age_hours < older_than_hours:
+        # A number that is none (NaN) is no age that anything has.
+        if not age_hours >= older_than_hours:
             continue
         log.log_prune_candidate(folder.id, age_hours, older_than_hours)
         try:
             size = folder.size()
+            if folder.last_use() != last_use:
+                continue  # while its files were counted, somebody came back to it
             if not dry_run:
                 folder.delete()
                 log.log_prune_deleted(folder.id, age_hours, size)
@@ -229,12 +232,26 @@ def _addressed(
 
 
 def _matches(parts: Sequence[str], wanted: Sequence[str]) -> bool:
-    """Whether a path is of a pattern in which ``**`` stands for any number of folders."""
-    if not wanted:
-        return not parts
-    if wanted[0] == "**":
-        return any(_matches(parts[at:], wanted[1:]) for at in range(len(parts) + 1))
-    return bool(parts) and fnmatchcase(parts[0], wanted[0]) and _matches(parts[1:], wanted[1:])
+    """Whether a path is of a pattern in which ``**`` stands for any number of folders.
+
+    The code makes the paths: each part of one is compared once with each part of the pattern.
+    """
+    # At which parts of the pattern one can be, after the parts of the path so far.
+    places = _with_skipped({0}, wanted)
+    for part in parts:
+        here = {at for at in places if at < len(wanted)}
+        stays = {at for at in here if wanted[at] == "**"}
+        places = stays | {at + 1 for at in here - stays if fnmatchcase(part, wanted[at])}
+        places = _with_skipped(places, wanted)
+    return len(wanted) in places
+
+
+def _with_skipped(places: set[int], wanted: Sequence[str]) -> set[int]:
+    """These places in a pattern, and those behind a ``**`` that stands for nothing."""
+    for at, part in enumerate(wanted):
+        if part == "**" and at in places:
+            places.add(at + 1)
+    return places
 
 
 def _logger(logger: SandboxLogger | None) -> SandboxLogger:

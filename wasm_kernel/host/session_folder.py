@@ -23,13 +23,18 @@ _RECORDS = ".sessions"
 _ID_BYTES_MAX = 200
 
 
+def root_of(workspace_root: str | Path | None) -> Path:
+    """The folder of all sessions that is meant."""
+    root = Path(DEFAULT_ROOT if workspace_root is None else workspace_root)
+    return root.expanduser().absolute()
+
+
 class SessionFolder:
     """One session's folder; making the object touches no file."""
 
     def __init__(self, session_id: str, workspace_root: str | Path | None = None) -> None:
         self.id = _checked(session_id)
-        self.root = Path(DEFAULT_ROOT if workspace_root is None else workspace_root)
-        self.root = self.root.expanduser().absolute()
+        self.root = root_of(workspace_root)
         self.path = self.root / self.id
         self._record = self.root / _RECORDS / self.id
 
@@ -59,7 +64,8 @@ class SessionFolder:
 
     def _touch(self) -> None:
         try:
-            os.utime(self._record)
+            # A link that somebody put there has a time of its own, as ``last_use`` reads it.
+            os.utime(self._record, follow_symlinks=False)
         except FileNotFoundError:
             self._record.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             self._record.touch(mode=0o600)
@@ -80,7 +86,12 @@ class SessionFolder:
         """Remove the folder with all that is in it; no link is followed."""
         import shutil
 
-        shutil.rmtree(self.path)
+        try:
+            shutil.rmtree(self.path)
+        except FileNotFoundError:
+            # Another process may delete it as well, and be faster.
+            if self.exists():
+                raise
         self._record.unlink(missing_ok=True)
 
 
