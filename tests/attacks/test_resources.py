@@ -572,6 +572,36 @@ def test_the_host_notes_so_many_steps_of_a_cell_and_no_more(
         assert (workspace / "full").is_dir()
 
 
+LONG_NAMES = (
+    "import os\nos.mkdir('n' * 250); os.chdir('n' * 250)\n"
+    "for _ in range(100): os.mkdir('m' * 250); os.rmdir('m' * 250)"
+)
+
+
+def test_long_names_leave_room_for_fewer_steps(
+    workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(journal_module, "NAMES_MAX_BYTES", 20_000)
+    with Session(NOTEBOOK_POLICY, workspace) as session:
+        assert session.execute("import os\n" + NOTED["folders"].replace("1000", "100")).success
+        result = session.execute(LONG_NAMES)
+        assert result.limit is Limit.WORKSPACE
+        journal = session._timeline._steps[-1].journal
+        assert sum(len(step.path) for step in journal._steps) < 20_000 + 502
+        assert session.undo() == []
+        assert not (workspace / ("n" * 250)).exists()
+
+
+def test_control_long_names_that_nobody_counts(
+    workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(journal_module, "NAMES_MAX_BYTES", 10**12)
+    with Session(NOTEBOOK_POLICY, workspace) as session:
+        assert session.execute(LONG_NAMES).success
+        journal = session._timeline._steps[-1].journal
+        assert sum(len(step.path) for step in journal._steps) > 20_000 + 502
+
+
 def test_control_a_journal_without_an_end(workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(journal_module, "NOTES_MAX", 10**9)
     with Session(NOTEBOOK_POLICY, workspace) as session:

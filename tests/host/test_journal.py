@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
+import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -439,3 +440,20 @@ def test_quota_of_any_cell_is_what_the_workspace_holds(
             take(cell, *step)
         assert cell.quota.measured(cell.workspace) == cell.workspace.usage()
         cell.close()
+
+
+def test_room_of_names_is_given_back(tmp_path: Path) -> None:
+    workspace = Workspace(tmp_path)
+    journal = Journal(workspace, Quota(10**6, 100))
+    for name in ("plain", "\U0001f600wide" * 20):
+        for _ in range(3):
+            mark = journal.mark
+            journal.note_create(name)
+            journal.confirm(mark)
+            journal.note_gone(name)
+            journal.note_mkdir(name)
+            journal.take_back(mark)
+    assert journal.cost == 0
+    journal.note_mkdir("\U0001f600" + "x" * 99)
+    assert journal.cost >= sys.getsizeof("\U0001f600" + "x" * 99)
+    workspace.close()

@@ -25,6 +25,9 @@ NOTES_MAX = 1_000_000
 NOTE_BYTES = 400
 """About what a step or a name takes in the host's memory."""
 
+NAMES_MAX_BYTES = 250_000_000
+"""What the names themselves may take: the guest chooses how long they are."""
+
 
 @dataclass()
 class Change:
@@ -84,6 +87,7 @@ class Journal:
     _after: dict[str, tuple[int, int] | None] = field(default_factory=dict)
     _sizes: dict[str, int] = field(default_factory=dict)
     _kept: set[str] = field(default_factory=set)
+    _name_bytes: int = 0
     _made: set[str] = field(default_factory=set)
     """Files that were not there before: what they held is nothing to come back to."""
 
@@ -100,7 +104,7 @@ class Journal:
 
     def may_note(self) -> bool:
         """Whether there is room for another step: what the host remembers is bounded as well."""
-        if len(self._steps) + len(self._before) < NOTES_MAX:
+        if self._notes < NOTES_MAX and self._name_bytes < NAMES_MAX_BYTES:
             return True
         self.quota_hit = True
         return False
@@ -192,23 +196,24 @@ class Journal:
     def take_back(self, mark: int) -> None:
         """The steps noted since did not happen after all."""
         while len(self._steps) > mark:
-            step = self._steps.pop()
+            step = self._pop()
             self._kept.discard(step.path)
             self._made.discard(step.path)
             self.quota.add(-step.size, -step.entries)
             for path in step.firsts:
-                del self._before[path]
+                self._forget_first(path)
             self._drop(step)
 
     def confirm(self, mark: int) -> None:
         """The steps noted since did happen; without rollback nothing needs to be kept of them."""
         if self.preimages is None:
-            del self._steps[mark:]
+            while len(self._steps) > mark:
+                self._pop()
 
     def note_gone(self, path: str) -> None:
         """A file was removed; one that this run made has come and gone without a trace."""
         if self.preimages is None and self._before.get(path, ()) is None:
-            del self._before[path]
+            self._forget_first(path)
 
     def grown(self, path: str) -> int | None:
         """After a write: None if it fits the quota, else the size the file had before."""
@@ -270,6 +275,10 @@ class Journal:
         return None if found is None else (found.st_size, found.st_mtime_ns)
 
     @property
+    def _notes(self) -> int:
+        return len(self._steps) + len(self._before)
+
+    @property
     def kept_bytes(self) -> int:
         """What the copies of this journal occupy."""
         return sum(step.kept for step in self._steps)
@@ -277,13 +286,13 @@ class Journal:
     @property
     def cost(self) -> int:
         """What it takes to be able to reverse this cell, in memory and on the disk."""
-        return self.kept_bytes + NOTE_BYTES * (len(self._steps) + len(self._before))
+        return self.kept_bytes + NOTE_BYTES * self._notes + self._name_bytes
 
     def rollback(self, spare: frozenset[str] = frozenset()) -> list[str]:
         """Reverse every step, last first; returns the files that could not be put back."""
         failed = list(self.unrestorable)
         while self._steps:
-            step = self._steps.pop()
+            step = self._pop()
             if step.reverse is not None and step.path not in spare:
                 try:
                     step.reverse(self.workspace)
@@ -296,7 +305,7 @@ class Journal:
     def forget(self) -> None:
         """Give up the possibility to reverse this cell."""
         while self._steps:
-            self._drop(self._steps.pop())
+            self._drop(self._pop())
 
     def _step(
         self,
@@ -309,12 +318,23 @@ class Journal:
         self.quota.add(size, entries)
         step = _Step(path, reverse, size=size, entries=entries)
         self._steps.append(step)
+        self._name_bytes += _room_of(path)
+        return step
+
+    def _pop(self) -> _Step:
+        step = self._steps.pop()
+        self._name_bytes -= _room_of(step.path)
         return step
 
     def _first(self, step: _Step, path: str, found: os.stat_result | None) -> None:
         if path not in self._before:
             self._before[path] = _signature(found)
             step.firsts.append(path)
+            self._name_bytes += _room_of(path)
+
+    def _forget_first(self, path: str) -> None:
+        del self._before[path]
+        self._name_bytes -= _room_of(path)
 
     def _keep(self, step: _Step, path: str, found: os.stat_result) -> None:
         """Keep the present content of a file for a step, if there is a place for it."""
@@ -330,6 +350,11 @@ class Journal:
     def _drop(self, step: _Step) -> None:
         if step.slot is not None and self.preimages is not None:
             self.preimages.drop(step.slot, step.kept)
+
+
+def _room_of(path: str) -> int:
+    """What a name takes at most: one letter beyond ASCII may make all of them wide."""
+    return len(path) if path.isascii() else 4 * len(path)
 
 
 def _is_below(path: str, folder: str) -> bool:
