@@ -151,6 +151,14 @@ HOSTILE_REPLIES: dict[str, str] = {
         " 'stdout': 'counterfeit', 'workspace_path': '/counterfeit', 'files': ['counterfeit'],"
         " 'metadata': {'runtime': 'counterfeit'}}"
     ),
+    "advice in the wrong form": "{'exit_code': 1, 'error': 'E', 'advice': {'NoNetwork': [None]}}",
+    "advice of no kind": "{'exit_code': 1, 'error': 'E', 'advice': ['counterfeit', 'x']}",
+    "long advice": "{'exit_code': 1, 'error': 'E', 'advice': ['NoNetwork', 'x' * 5_000_000]}",
+    "surrogate advice": "{'exit_code': 1, 'error': 'E', 'advice': ['NoNetwork', '\\ud800']}",
+    "deep advice": (
+        "{'exit_code': 1, 'error': 'E',"
+        " 'advice': __import__('functools').reduce(lambda deep, _: [deep, deep], range(12), 'x')}"
+    ),
 }
 
 
@@ -158,9 +166,12 @@ HOSTILE_REPLIES: dict[str, str] = {
 def test_a_forged_reply_gives_a_plain_result(run: Runner, workspace: Path, how: str) -> None:
     made = run.sandbox()
     result = made.execute(
-        SEND + f"send({{'op': 'reply', 'reply': {HOSTILE_REPLIES[how]}}})\nprint('printed')"
+        SEND + f"import json\nforged = json.dumps({HOSTILE_REPLIES[how]}).encode()\n"
+        "send({'op': 'reply'}, forged)\nprint('printed')\nraise SystemExit(9)"
     )
     assert result.stdout == "printed\n"
+    assert type(result.exit_code) is int and result.exit_code != 9
+    json.dumps(result.metadata)
     assert "counterfeit" not in repr(result)
     assert -(2**31) < result.exit_code < 2**31
     assert result.fuel_consumed is not None

@@ -266,4 +266,4 @@ class Run:
         if isinstance(name, str) and name:
             text = value[:2_000] if isinstance(value, str) else ""
             error = CellError.model_construct(name=plain_text(name[:200]), value=plain_text(text))
-        return exit_code if isinstance(exit_code, int) and abs(exit_code) < 2**31 else 1, error
+        return exit_code if type(exit_code) is int and abs(exit_code) < 2**31 else 1, error
