@@ -83,7 +83,7 @@ class CellReport:
             ending = texts.memory_full(self.policy)
         sentence = f"{ending}; the cell was rolled back: variables and files are as before it"
         if lost:
-            sentence += f" (except {', '.join(lost)}: too large to be kept, or changed since)"
+            sentence += f" (except {texts.some_of(lost)}: too large to be kept, or changed since)"
         self._fail(result, name, sentence)
         result.metadata = {"exit": False, "not_restorable": lost}
         found = None

@@ -433,6 +433,20 @@ def test_a_file_too_large_to_keep_is_named(
     assert (session.workspace / "small").read_bytes() == b"small"
 
 
+def test_of_many_files_too_large_to_keep_some_are_named(
+    make_session: MakeSession, cell: RunCell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(session_module, "UNDO_FILE_BYTES", 1000)
+    session = make_session()
+    names = sorted(f"{number:03}\n\x1b[2J" for number in range(300))
+    for name in names:
+        (session.workspace / name).write_bytes(bytes(5000))
+    ran = cell(session, "import os\nfor name in os.listdir(): os.remove(name)\nos.abort()")
+    assert ran.result.rolled_back and ran.result.metadata["not_restorable"] == names
+    assert "(except 000??[2J, 001??[2J," in ran.error.value
+    assert "009??[2J and 290 more: too large to be kept" in ran.error.value
+
+
 def test_changes_behind_a_link_of_the_user(session: Session, cell: RunCell) -> None:
     """A folder that the user linked inside the workspace is no way around the transaction."""
     real = session.workspace / "real"

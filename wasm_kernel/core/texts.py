@@ -9,6 +9,9 @@ from wasm_kernel.core.units import format_bytes, format_count, format_seconds
 TRACEBACK_COLUMNS = 75
 """As wide as the rule above IPython's tracebacks."""
 
+NAMES_SHOWN_MAX = 10
+"""Names of files in a sentence: the code decides how many there are."""
+
 LIMIT_NAMES: dict[Limit, str] = {
     Limit.FUEL: "OutOfFuel",
     Limit.TIME: "TimeLimit",
@@ -99,6 +102,13 @@ def memory_full(policy: ExecutionPolicy) -> Advice:
         "run in it",
         "undo the cell that filled it, or raise memory_bytes",
     )
+
+
+def some_of(names: list[str]) -> str:
+    """Names of files for a sentence: the first of them, and how many more there are."""
+    more = len(names) - NAMES_SHOWN_MAX
+    shown = ", ".join(names[:NAMES_SHOWN_MAX]) + (f" and {more:,} more" if more > 0 else "")
+    return "".join(letter if letter.isprintable() else "?" for letter in shown)
 
 
 def shell_failed(reason: str) -> str:

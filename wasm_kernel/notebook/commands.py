@@ -16,6 +16,7 @@ from wasm_kernel.core.data import dataclass
 from wasm_kernel.core.errors import WasmKernelError
 from wasm_kernel.core.models import ExecutionPolicy
 from wasm_kernel.core.policies import within_ceiling
+from wasm_kernel.core.texts import some_of
 from wasm_kernel.core.units import (
     format_bytes,
     parse_bytes,
@@ -159,7 +160,7 @@ def _undo(host: Host, arguments: list[str]) -> Output:
 
 
 def _failures(failed: list[str]) -> str:
-    return f" (not put back: {', '.join(failed)})" if failed else ""
+    return f" (not put back: {some_of(failed)})" if failed else ""
 
 
 def _checkpoint(host: Host, arguments: list[str]) -> Output:
