@@ -157,6 +157,13 @@ def test_many_folders_and_many_stars_are_matched(root: Path) -> None:
     assert list_session_files("a", root, pattern=f"{stars}f") == [deep]
 
 
+def test_a_path_is_as_good_as_its_text(root: Path) -> None:
+    write_session_file("a", Path("x/f.txt"), "text", root)
+    assert read_session_file("a", Path("x") / "f.txt", root) == b"text"
+    delete_session_path("a", Path("x"), root, recursive=True)
+    assert list_session_files("a", root) == []
+
+
 def test_session_that_is_not_there(root: Path) -> None:
     assert list_session_files("absent", root) == []
     delete_session_workspace("absent", root)

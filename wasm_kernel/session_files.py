@@ -78,7 +78,7 @@ def list_session_files(
 
 def read_session_file(
     session_id: str,
-    relative_path: str,
+    relative_path: str | os.PathLike[str],
     workspace_root: str | Path | None = None,
     *,
     logger: SandboxLogger | None = None,
@@ -99,7 +99,7 @@ def read_session_file(
 
 def write_session_file(
     session_id: str,
-    relative_path: str,
+    relative_path: str | os.PathLike[str],
     data: bytes | str,
     workspace_root: str | Path | None = None,
     *,
@@ -124,7 +124,7 @@ def write_session_file(
 
 def delete_session_path(
     session_id: str,
-    relative_path: str,
+    relative_path: str | os.PathLike[str],
     workspace_root: str | Path | None = None,
     *,
     recursive: bool = False,
@@ -208,7 +208,7 @@ def prune_sessions(
 
 
 def _present(
-    session_id: str, relative_path: str, workspace_root: str | Path | None
+    session_id: str, relative_path: str | os.PathLike[str], workspace_root: str | Path | None
 ) -> tuple[SessionFolder, str]:
     folder, path = _addressed(session_id, relative_path, workspace_root)
     if not folder.exists():
@@ -217,9 +217,11 @@ def _present(
 
 
 def _addressed(
-    session_id: str, relative_path: str, workspace_root: str | Path | None
+    session_id: str, relative_path: str | os.PathLike[str], workspace_root: str | Path | None
 ) -> tuple[SessionFolder, str]:
     """A session's folder, and a path that stays in it."""
+    # A ``Path`` is as good: pathlib is what most programs have their names in.
+    relative_path = os.fspath(relative_path)
     folder, path = SessionFolder(session_id, workspace_root), PurePosixPath(relative_path)
     if path.is_absolute() or ".." in path.parts:
         raise ValueError(
