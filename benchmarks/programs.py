@@ -14,6 +14,9 @@ PANDAS = "import pandas as pd\nprint(int(pd.DataFrame({'a': [1, 2]})['a'].sum())
 FRAME = 'import pandas as pd; pd.DataFrame({"a":[1,2]}).sum()'
 """The first cell of a data notebook; what it shows is a Series with the number 3."""
 
+IMPORT = "import pandas\nprint(1+1)"
+"""A first cell that needs pandas and shows little: the start is measured, not the display."""
+
 HOLD = (
     "import pandas as pd; frame = pd.DataFrame({'a': range(1000)}); total = frame.a.sum()",
     *["total = total + 1"] * 9,

@@ -57,7 +57,14 @@ COMPARISONS = (
     ("Live sessions", ("cell.api", "session.first")),
     (
         "The kernel",
-        ("kernel.start", "kernel.pandas", "kernel.listening", "kernel.next", "cell.kernel"),
+        (
+            "kernel.start",
+            "kernel.pandas",
+            "kernel.listening",
+            "kernel.next",
+            "kernel.frame",
+            "cell.kernel",
+        ),
     ),
     ("Memory", ("memory.private", "memory.share")),
 )

@@ -267,7 +267,7 @@ TARGETS: tuple[Target, ...] = (
     ),
     Target(
         "kernel",
-        "start to a pandas result at least 3 times faster than ipykernel",
+        "start with import pandas at least 3 times faster than ipykernel",
         "times",
         faster("kernel.pandas", "ipykernel", 3),
     ),

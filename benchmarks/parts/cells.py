@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 
 from benchmarks.bench import SANDBOXES, Bench, checked
-from benchmarks.programs import FRAME
+from benchmarks.programs import FRAME, IMPORT
 
 CELL = "x=1"
 
@@ -93,19 +93,21 @@ def run_kernels(bench: Bench) -> None:
         }
         return float(checked(bench.own("kernels.py").ask(request), expect)["ms"])
 
-    pandas = "Kernel start to a pandas result in the first cell"
+    pandas = "Kernel start with import pandas in the first cell"
+    frame = "Kernel start to a frame that is shown"
     tables: tuple[tuple[str, str, str, str, dict[str, bool], str], ...] = (
         ("kernel.start", "Kernel start to the result of 1+1", "1+1", "2", {}, ""),
-        ("kernel.pandas", pandas, FRAME, "a 3", {}, REFUSED),
+        ("kernel.pandas", pandas, IMPORT, "2", {}, REFUSED),
         (
             "kernel.listening",
             f"{pandas}: connected when it listens",
-            FRAME,
-            "a 3",
+            IMPORT,
+            "2",
             {"patient": True},
             "",
         ),
-        ("kernel.next", f"{pandas}: a server's next kernel", FRAME, "a 3", {"spare": True}, SPARE),
+        ("kernel.next", f"{pandas}: a server's next kernel", IMPORT, "2", {"spare": True}, SPARE),
+        ("kernel.frame", frame, FRAME, "a 3", {}, ""),
     )
     for name, title, code, expect, options, note in tables:
         calls = {
